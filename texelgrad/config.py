@@ -1,0 +1,79 @@
+"""The one table of settings. Each is an environment variable TEXELGRAD_<NAME>; docs/operations.md names them all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1 << 20
+
+
+class Settings(BaseSettings):
+    """Read once where a process starts, then passed down; nothing else reads the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="TEXELGRAD_", extra="ignore", frozen=True)
+
+    data_dir: Path = Field(Path("var"), description="Folder of the embedded database, sockets and logs.")
+    database_url: str = Field("", description="SQLAlchemy URL. Empty: an SQLite file below data_dir.")
+    broker_url: str = Field("", description="Redis URL. Empty: a private redis-server on a Unix socket.")
+    host: str = Field("127.0.0.1", description="Address that the API listens on.")
+    port: int = Field(8321, ge=0, le=65535, description="Port of the API; 0 takes a free one.")
+    allowed_hosts: list[str] = Field(
+        ["127.0.0.1", "localhost", "[::1]"],
+        description="Host headers that the API answers to, without port, as a JSON list.",
+    )
+    queue: str = Field("gpu", description="Queue that jobs go to and that this worker serves.")
+    owner_id: str = Field("local", description="Owner of everything made through this API.")
+
+    lease_s: float = Field(15.0, gt=0, description="Seconds until a silent worker loses its attempt.")
+    stall_s: float = Field(60.0, gt=0, description="Seconds without progress of a page until it is given up.")
+    start_s: float = Field(60.0, gt=0, description="Seconds that Chromium has to start and prove its GPU.")
+    idle_look_s: float = Field(5.0, gt=0, description="An idle worker looks for jobs so often without a hint.")
+    keeper_period_s: float = Field(1.0, gt=0, description="Seconds between two rounds of the keeper.")
+    max_hints: int = Field(100, ge=1, description="Hints that the keeper leaves in one queue at most.")
+
+    chromium: str = Field("", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome.")
+    chromium_user: str = Field("", description="User that runs Chromium where we are root. Empty: our own.")
+    allow_software: bool = Field(True, description="Train on software renderers too; such runs say so.")
+    gpu_recipe: str = Field("", description="Name of the one launch recipe to use. Empty: try all in order.")
+
+    max_upload_bytes: int = Field(1024 * MIB, ge=1, description="Largest upload, packed.")
+    max_data_bytes: int = Field(2048 * MIB, ge=1, description="Largest data set, unpacked.")
+    max_spec_bytes: int = Field(MIB, ge=1, description="Largest job spec.")
+    max_parameters: int = Field(100_000_000, ge=1, description="Largest number of parameters of a model.")
+    max_layers: int = Field(256, ge=1, description="Largest number of layers of a model.")
+    max_wall_s: int = Field(86_400, ge=1, description="Longest wall-clock limit that a job may ask for.")
+    max_streams: int = Field(32, ge=1, description="Event streams that one API process serves at once.")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
+
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, path: Path) -> Path:
+        """Children start in other folders: make the path mean the same everywhere."""
+        return path.absolute()
+
+    @property
+    def database(self) -> str:
+        """The SQLAlchemy URL in force."""
+        url = self.database_url or f"sqlite:///{self.data_dir / 'texelgrad.db'}"
+        scheme, _, rest = url.partition("://")
+        return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql") else url
+
+    @property
+    def redis_socket(self) -> Path:
+        """Unix socket of the embedded redis-server; in the temporary folder where data_dir is too deep for one."""
+        socket = self.data_dir / "redis.sock"
+        if len(os.fsencode(socket)) < 100:  # sun_path holds 108 bytes with its NUL
+            return socket
+        digest = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"texelgrad-{digest}" / "redis.sock"
+
+    @property
+    def broker(self) -> str:
+        """The Celery broker URL in force."""
+        return self.broker_url or f"redis+socket://{self.redis_socket}"

@@ -1,0 +1,73 @@
+"""The exception tree; each class has a stable code that the API, the client and the logs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with an input: where, what it was, what is wrong with it, and what would be legal."""
+
+    field: str  # dotted path, such as "model.layers.0.units"
+    message: str
+    value: Any = None
+    legal: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fault as it stands in a problem document."""
+        return {"field": self.field, "value": self.value, "message": self.message, "legal": self.legal}
+
+
+class TexelgradError(Exception):
+    """Root of everything that texelgrad raises on purpose."""
+
+    code = "internal"
+
+
+class Invalid(TexelgradError):
+    """The caller's input is wrong; carries every fault that was found, not only the first."""
+
+    code = "invalid"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(f"{fault.field}: {fault.message}" for fault in self.faults))
+
+
+class TooLarge(TexelgradError):
+    """An upload or a request exceeds a limit of the settings."""
+
+    code = "too_large"
+
+
+class NotFound(TexelgradError):
+    """There is no such thing, or it belongs to somebody else; the two can't be told apart."""
+
+    code = "not_found"
+
+
+class Conflict(TexelgradError):
+    """The thing exists, but its state forbids this."""
+
+    code = "conflict"
+
+
+class IllegalTransition(Conflict):
+    """A job or an attempt can't go from its present state to the one asked for."""
+
+    code = "illegal_transition"
+
+
+class Fenced(TexelgradError):
+    """The attempt is no longer the caller's: its token is stale, or it has ended. Nothing was written."""
+
+    code = "fenced"
+
+
+class Unavailable(TexelgradError):
+    """Something that the service needs is not there now; says what was tried and how to fix it."""
+
+    code = "unavailable"
