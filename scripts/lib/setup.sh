@@ -24,7 +24,7 @@ is_stamped() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 # ---- system packages ----------------------------------------------------------------------------------------------
 
 is_debian() { [[ -r /etc/debian_version ]] && command -v apt-get >/dev/null; }
-has_chromium() { [[ -x ${CHROMIUM:-} ]] || command -v chromium-headless-shell chromium >/dev/null; }
+has_chromium() { [[ -n ${CHROMIUM:-} ]] || command -v chromium-headless-shell chromium chrome >/dev/null; }
 has_postgres() { command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; }
 
 # Print the Debian package of every listed need that this machine lacks.
@@ -44,7 +44,10 @@ missing_packages() {
 
 # setup_system NEED...   needs: chromium redis venv postgres glslang
 setup_system() {
-  [[ -z ${CHROMIUM:-} || -x $CHROMIUM ]] || die "CHROMIUM is '$CHROMIUM', which is not an executable file"
+  if [[ -n ${CHROMIUM:-} ]]; then
+    [[ -x $CHROMIUM ]] || die "CHROMIUM is '$CHROMIUM', which is not an executable file"
+    export TEXELGRAD_CHROMIUM="$CHROMIUM"
+  fi
   local missing as_root=()
   mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]})) || return 0
