@@ -1,0 +1,70 @@
+"""Serves the checkout to the test page from a loopback port, with the headers of the real page server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[2]
+SHADER_SUFFIX = ".glsl"
+
+
+def shader_bundle(root: Path = ROOT) -> dict[str, str]:
+    """Every shader's text by its path below shaders/, as the page server's bundle.json."""
+    folder = root / "shaders"
+    files = sorted(folder.rglob(f"*{SHADER_SUFFIX}"))
+    return {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in files}
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    # mimetypes reads the machine's tables, which may call .js text/plain: a module is then refused.
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".html": "text/html",
+        ".js": "text/javascript",
+        ".json": "application/json",
+        ".glsl": "text/plain",
+        ".wasm": "application/wasm",
+    }
+
+    def end_headers(self) -> None:
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        if self.path != "/shaders/bundle.json":
+            super().do_GET()
+            return
+        body = json.dumps(shader_bundle()).encode("utf-8")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep the test output clean; a 404 shows up in the page as a failed import."""
+
+
+class StaticServer:
+    """A context manager; `origin` is the address to open."""
+
+    def __init__(self) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(ROOT)))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="static-server", daemon=True)
+        self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
