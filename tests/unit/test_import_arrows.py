@@ -93,14 +93,24 @@ def test_the_client_loads_nothing_of_the_server(module: str):
 
 # Layer -> layers below that it may import; every layer may import itself. `backends` get the plan as data.
 JAVASCRIPT_ARROWS: dict[str, set[str]] = {
-    "main.js": {"texelgrad.js", "train", "plan", "nn", "backends/webgl2", "backends/cpu", "reference"},
-    "texelgrad.js": {"train", "plan", "nn", "backends/webgl2", "backends/cpu", "reference"},
-    "train": {"plan", "nn", "backends/webgl2", "backends/cpu", "reference"},
-    "plan": {"nn"},
-    "nn": set(),
-    "backends/webgl2": set(),
-    "backends/cpu": set(),
+    "main.js": {
+        "texelgrad.js",
+        "train",
+        "plan",
+        "nn",
+        "backends/webgl2",
+        "backends/cpu",
+        "reference",
+        "errors.js",
+    },
+    "texelgrad.js": {"train", "plan", "nn", "backends/webgl2", "backends/cpu", "reference", "errors.js"},
+    "train": {"plan", "nn", "backends/webgl2", "backends/cpu", "reference", "errors.js"},
+    "plan": {"nn", "errors.js"},
+    "nn": {"errors.js"},
+    "backends/webgl2": {"errors.js"},
+    "backends/cpu": {"errors.js"},
     "reference": set(),
+    "errors.js": set(),
 }
 # Comments and strings in one pass, so that "//" inside a string is no comment and a quote in a comment no string.
 _LEXEME = re.compile(
@@ -176,6 +186,7 @@ def test_javascript_imports_point_down():
         ),
         ("backends/webgl2/a.js", 'import x from "../../plan/b.js"', "backends/webgl2 may not import plan"),
         ("backends/cpu/a.js", 'export { x } from "../webgl2/b.js";', "may not import backends/webgl2"),
+        ("reference/a.js", 'import "../errors.js";', "reference may not import errors.js"),
         ("reference/a.js", 'await import("../nn/b.js")', "reference may not import nn"),
         ("train/a.js", 'new Worker(new URL("../main.js", import.meta.url))', "train may not import main.js"),
         (
@@ -191,7 +202,7 @@ def test_javascript_imports_point_down():
 )
 def test_a_planted_javascript_fault_is_found(path: str, source: str, expected: str):
     """The checker sees every form of import, and names the fault."""
-    layers = ("plan/b.js", "backends/webgl2/b.js", "nn/b.js", "main.js", "texelgrad.js")
+    layers = ("plan/b.js", "backends/webgl2/b.js", "nn/b.js", "main.js", "texelgrad.js", "errors.js")
     (fault,) = javascript_faults({**dict.fromkeys(layers, ""), path: source})
     assert expected in fault
 
