@@ -1,0 +1,94 @@
+"""Linux processes by session: who is still alive in one, and how to end all of it in bounded time. Reads /proc only."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_POLL_S = 0.01
+
+DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+"""Command prefix: the kernel kills the process as soon as the thread that started it ends, however it ends."""
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends; for processes that somebody else forked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+
+
+def session_members(session_id: int) -> list[int]:
+    """Live processes of a session. Zombies are none: they hold nothing, and only their parent can reap them."""
+    return [pid for pid in _all_pids() if _is_live_member(pid, session_id)]
+
+
+def users_of(argument: str) -> list[int]:
+    """Live processes that have `argument`, exactly, on their command line."""
+    wanted = os.fsencode(argument)
+    found: list[int] = []
+    for pid in _all_pids():
+        with contextlib.suppress(OSError):  # gone meanwhile
+            # a zombie's command line is empty
+            if wanted in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def end_session(session_id: int, *, grace_s: float = 2.0, kill_s: float = 3.0) -> list[int]:
+    """SIGTERM the session's leader group, wait, SIGKILL every member that is left, wait.
+
+    Returns the processes that outlived even that (in uninterruptible sleep, say); normally none.
+    """
+    if grace_s > 0:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(session_id, signal.SIGTERM)
+        if _wait_until_empty(lambda: session_members(session_id), grace_s):
+            return []
+    return _kill_all(lambda: session_members(session_id), kill_s)
+
+
+def kill_users_of(argument: str, *, kill_s: float = 3.0) -> list[int]:
+    """SIGKILL every process with `argument` on its command line; returns those that are left."""
+    return _kill_all(lambda: users_of(argument), kill_s)
+
+
+def _kill_all(find: Callable[[], list[int]], seconds: float) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while members := find():
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() >= deadline:
+            return members
+        time.sleep(_POLL_S)
+    return []
+
+
+def _wait_until_empty(find: Callable[[], list[int]], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while find():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _all_pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+
+
+def _is_live_member(pid: int, session_id: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:  # gone meanwhile
+        return False
+    # "pid (name) state ppid pgrp session ...": the name may hold spaces and brackets, so count from its end
+    state, _ppid, _pgrp, session = stat[stat.rindex(b")") + 2 :].split(b" ", 4)[:4]
+    return int(session) == session_id and state not in (b"Z", b"X")
