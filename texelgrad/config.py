@@ -33,11 +33,15 @@ class Settings(BaseSettings):
     lease_s: float = Field(15.0, gt=0, description="Seconds until a silent worker loses its attempt.")
     stall_s: float = Field(60.0, gt=0, description="Seconds without progress of a page until it is given up.")
     start_s: float = Field(60.0, gt=0, description="Seconds that Chromium has to start and prove its GPU.")
-    idle_look_s: float = Field(5.0, gt=0, description="An idle worker looks for jobs so often without a hint.")
+    idle_look_s: float = Field(
+        5.0, gt=0, description="An idle worker looks for jobs so often without a hint."
+    )
     keeper_period_s: float = Field(1.0, gt=0, description="Seconds between two rounds of the keeper.")
     max_hints: int = Field(100, ge=1, description="Hints that the keeper leaves in one queue at most.")
 
-    chromium: str = Field("", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome.")
+    chromium: str = Field(
+        "", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome."
+    )
     chromium_user: str = Field("", description="User that runs Chromium where we are root. Empty: our own.")
     allow_software: bool = Field(True, description="Train on software renderers too; such runs say so.")
     gpu_recipe: str = Field("", description="Name of the one launch recipe to use. Empty: try all in order.")

@@ -72,7 +72,9 @@ class Policy(StrEnum):
 
     RETRY = "retry"  # counts as a try; back to the queue while tries remain
     FAIL = "fail"  # trying again would end the same way
-    ENVIRONMENT = "environment"  # not the job's fault: back to the queue, uncounted; the worker stops claiming
+    ENVIRONMENT = (
+        "environment"  # not the job's fault: back to the queue, uncounted; the worker stops claiming
+    )
 
 
 class Cause(StrEnum):

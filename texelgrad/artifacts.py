@@ -1,0 +1,155 @@
+"""Files as chunked, hashed rows of the database, behind append/commit for writers and ranges for readers."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from texelgrad.db import Database, now_us
+from texelgrad.domain import IdPrefix, new_id
+from texelgrad.errors import NotFound
+from texelgrad.models import CHUNK_BYTES, Artifact, ArtifactChunk
+from texelgrad.repository.locks import lock_attempt
+
+
+class Writer:
+    """Writes one artifact in short transactions, each of which checks the attempt's token.
+
+    After each it pauses as long as it took, so that others get their turn on a database with one writer.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        owner_id: str,
+        attempt_id: str | None,
+        token: str | None,
+        kind: str,
+        step: int | None,
+    ) -> None:
+        self._db = db
+        self._attempt_id, self._token = attempt_id, token
+        self._kind = kind
+        self._hash = hashlib.sha256()
+        self._buffer = bytearray()
+        self._chunks = 0
+        self.size = 0  # in bytes, appended so far
+        self.artifact_id = new_id(IdPrefix.ARTIFACT)
+        with db.write() as session:
+            self._fence(session)
+            session.add(
+                Artifact(
+                    id=self.artifact_id,
+                    owner_id=owner_id,
+                    attempt_id=attempt_id,
+                    kind=kind,
+                    step=step,
+                    size=0,
+                    chunk_size=CHUNK_BYTES,
+                    state="staged",
+                    created_at=now_us(session),
+                )
+            )
+
+    def append(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes; full chunks are written. Raises Fenced."""
+        self._hash.update(data)
+        self.size += len(data)
+        self._buffer += data
+        while len(self._buffer) >= CHUNK_BYTES:
+            chunk = bytes(self._buffer[:CHUNK_BYTES])
+            del self._buffer[:CHUNK_BYTES]
+            started = time.monotonic()
+            with self._db.write() as session:
+                self._write_chunk(session, chunk)
+            time.sleep(time.monotonic() - started)
+
+    def commit(self) -> str:
+        """Write the rest and the hash; answers the artifact's id. Raises Fenced.
+
+        Weights stay staged until their attempt succeeds (repository.finish_attempt); all else can be read at once.
+        """
+        with self._db.write() as session:
+            if self._buffer:
+                self._write_chunk(session, bytes(self._buffer))
+                self._buffer.clear()
+            else:
+                self._fence(session)
+            artifact = session.get_one(Artifact, self.artifact_id)
+            artifact.size = self.size
+            artifact.sha256 = self._hash.hexdigest()
+            artifact.state = "staged" if self._kind == "weights" else "ready"
+        return self.artifact_id
+
+    def _write_chunk(self, session: Session, chunk: bytes) -> None:
+        self._fence(session)
+        session.add(ArtifactChunk(artifact_id=self.artifact_id, seq=self._chunks, data=chunk))
+        session.flush()
+        self._chunks += 1
+
+    def _fence(self, session: Session) -> None:
+        if self._attempt_id is not None:
+            lock_attempt(session, self._attempt_id, self._token or "")
+
+
+def open_writer(
+    db: Database,
+    owner_id: str,
+    attempt_id: str | None,
+    token: str | None,
+    kind: str,
+    step: int | None = None,
+) -> Writer:
+    """Start an artifact of `kind` weights, checkpoint (with its `step`) or dataset (no attempt, no token)."""
+    return Writer(db, owner_id, attempt_id, token, kind, step)
+
+
+def write_bytes(db: Database, owner_id: str, kind: str, data: bytes | memoryview) -> str:
+    """Store an artifact of no attempt; answers its id."""
+    writer = open_writer(db, owner_id, None, None, kind)
+    writer.append(data)
+    return writer.commit()
+
+
+def find_ready(session: Session, attempt_id: str, kind: str) -> Artifact:
+    """The attempt's readable artifact of a kind, the newest; raises NotFound."""
+    query = select(Artifact).where(
+        Artifact.attempt_id == attempt_id, Artifact.kind == kind, Artifact.state == "ready"
+    )
+    artifact = session.scalars(query.order_by(Artifact.id.desc()).limit(1)).one_or_none()
+    if artifact is None:
+        raise NotFound(f"attempt {attempt_id} has no {kind}")
+    return artifact
+
+
+def open_range(session: Session, artifact_id: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The artifact's bytes from `start` up to, not including, `end`, a chunk at a time.
+
+    Raises NotFound where there is none that is ready, ValueError where the range is not within it.
+    """
+    artifact = session.get(Artifact, artifact_id)
+    if artifact is None or artifact.state != "ready":
+        raise NotFound(f"there is no artifact {artifact_id}")
+    stop = artifact.size if end is None else end
+    if not 0 <= start <= stop <= artifact.size:
+        raise ValueError(f"range {start}-{stop} of an artifact of {artifact.size} bytes")
+    return _pieces(session, artifact_id, artifact.chunk_size, start, stop)
+
+
+def _pieces(session: Session, artifact_id: str, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
+    while start < stop:
+        seq, offset = divmod(start, chunk_size)
+        query = select(ArtifactChunk.data).where(ArtifactChunk.artifact_id == artifact_id)
+        data = session.scalars(query.where(ArtifactChunk.seq == seq)).one()
+        piece = data[offset : offset + stop - start]
+        yield piece
+        start += len(piece)
+
+
+def read_all(session: Session, artifact_id: str) -> bytes:
+    """The whole artifact in memory."""
+    return b"".join(open_range(session, artifact_id))

@@ -1,0 +1,73 @@
+"""Every query of the service. Functions take a Session and never commit; the caller's transaction does.
+
+Writes need a session of Database.write(). Rows are locked in the order attempt, job; nobody locks them the other way.
+"""
+
+from texelgrad.repository.attempts import (
+    Claim,
+    DataArray,
+    Resume,
+    advance_attempt,
+    cancel_requested,
+    claim_next,
+    finish_attempt,
+    reap_expired,
+    renew_lease,
+)
+from texelgrad.repository.jobs import (
+    JobFilter,
+    abort_overdue,
+    attempts_of,
+    create_job,
+    current_attempt,
+    events_after,
+    find_idempotent,
+    get_job,
+    list_jobs,
+    queued_counts,
+    request_cancel,
+)
+from texelgrad.repository.telemetry import (
+    append_log,
+    append_metrics,
+    chunks_after,
+    curves,
+    record_progress,
+    save_diagnostics,
+    save_record,
+)
+from texelgrad.repository.workers import list_workers, release_lease, take_lease, touch_worker
+
+__all__ = [
+    "Claim",
+    "DataArray",
+    "JobFilter",
+    "Resume",
+    "abort_overdue",
+    "advance_attempt",
+    "append_log",
+    "append_metrics",
+    "attempts_of",
+    "cancel_requested",
+    "chunks_after",
+    "claim_next",
+    "create_job",
+    "current_attempt",
+    "curves",
+    "events_after",
+    "find_idempotent",
+    "finish_attempt",
+    "get_job",
+    "list_jobs",
+    "list_workers",
+    "queued_counts",
+    "reap_expired",
+    "record_progress",
+    "release_lease",
+    "renew_lease",
+    "request_cancel",
+    "save_diagnostics",
+    "save_record",
+    "take_lease",
+    "touch_worker",
+]

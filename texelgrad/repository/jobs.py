@@ -1,0 +1,172 @@
+"""Jobs as their owner sees them: create, find, list, cancel; and the queue as the keeper sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from texelgrad.db import now_us
+from texelgrad.domain import FINAL_JOB_STATES, Cause, IdPrefix, JobState, new_id
+from texelgrad.errors import Conflict, NotFound
+from texelgrad.models import Attempt, Event, IdempotencyKey, Job, JobTag
+from texelgrad.repository.locks import lock_job, move_job, write_event
+
+_IDEMPOTENCY_US = 24 * 3600 * 1_000_000
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """What a list of jobs is limited to; None and empty mean no limit."""
+
+    state: str | None = None
+    name: str | None = None
+    tags: Sequence[tuple[str, str]] = ()
+
+
+def create_job(
+    session: Session,
+    owner_id: str,
+    spec: dict[str, Any],
+    *,
+    queue: str,
+    dataset_id: str | None,
+    needs_hardware: bool = False,
+    parent_id: str | None = None,
+    deadline_at: int | None = None,
+    total_steps: int | None = None,
+    idempotency: tuple[str, str] | None = None,
+) -> Job:
+    """Queue a job from a validated spec. `idempotency` is the key and the SHA-256 of the request's body."""
+    now = now_us(session)
+    job = Job(
+        id=new_id(IdPrefix.JOB),
+        owner_id=owner_id,
+        parent_id=parent_id,
+        dataset_id=dataset_id,
+        name=spec["name"],
+        spec_version=spec["spec_version"],
+        spec=spec,
+        queue=queue,
+        needs_hardware=needs_hardware,
+        state=JobState.QUEUED,
+        max_attempts=spec["limits"]["max_attempts"],
+        lost_attempts=0,
+        environment_faults=0,
+        event_seq=0,
+        step=0,
+        total_steps=total_steps,
+        last_metrics={},
+        created_at=now,
+        eligible_at=now,
+        deadline_at=deadline_at,
+    )
+    session.add(job)
+    session.flush()
+    tags: dict[str, str] = spec["tags"]
+    for name, value in tags.items():
+        session.add(JobTag(job_id=job.id, name=name, value=value))
+    if idempotency is not None:
+        key, body_sha256 = idempotency
+        session.merge(
+            IdempotencyKey(owner_id=owner_id, key=key, body_sha256=body_sha256, job_id=job.id, created_at=now)
+        )
+    write_event(session, job, "state", {"state": JobState.QUEUED, "cause": None, "message": None})
+    session.flush()
+    return job
+
+
+def find_idempotent(session: Session, owner_id: str, key: str) -> IdempotencyKey | None:
+    """What was created under this key in the last 24 hours."""
+    found = session.get(IdempotencyKey, (owner_id, key))
+    return found if found and found.created_at > now_us(session) - _IDEMPOTENCY_US else None
+
+
+def get_job(session: Session, owner_id: str, job_id: str) -> Job:
+    """One job; raises NotFound, also where another owner has it."""
+    job = session.scalars(select(Job).where(Job.id == job_id, Job.owner_id == owner_id)).one_or_none()
+    if job is None:
+        raise NotFound(f"there is no job {job_id}")
+    return job
+
+
+def list_jobs(
+    session: Session, owner_id: str, filters: JobFilter, limit: int, before: str | None = None
+) -> Sequence[Job]:
+    """At most `limit` jobs, newest first, older than the job `before`."""
+    query = select(Job).where(Job.owner_id == owner_id)
+    if before is not None:
+        query = query.where(Job.id < before)
+    if filters.state is not None:
+        query = query.where(Job.state == filters.state)
+    if filters.name is not None:
+        query = query.where(Job.name == filters.name)
+    for name, value in filters.tags:
+        query = query.where(
+            select(JobTag).where(JobTag.job_id == Job.id, JobTag.name == name, JobTag.value == value).exists()
+        )
+    return session.scalars(query.order_by(Job.id.desc()).limit(limit)).all()
+
+
+def attempts_of(session: Session, job_id: str) -> Sequence[Attempt]:
+    """Every attempt at a job, oldest first."""
+    return session.scalars(select(Attempt).where(Attempt.job_id == job_id).order_by(Attempt.number)).all()
+
+
+def current_attempt(session: Session, job_id: str) -> Attempt | None:
+    """The newest attempt at a job."""
+    return session.scalars(
+        select(Attempt).where(Attempt.job_id == job_id).order_by(Attempt.number.desc()).limit(1)
+    ).one_or_none()
+
+
+def events_after(session: Session, job_id: str, seq: int, limit: int = 1000) -> Sequence[Event]:
+    """The job's events after number `seq`, oldest first."""
+    query = select(Event).where(Event.job_id == job_id, Event.seq > seq).order_by(Event.seq)
+    return session.scalars(query.limit(limit)).all()
+
+
+def request_cancel(session: Session, owner_id: str, job_id: str) -> Job:
+    """Cancel a queued job at once, and ask the worker of a running one to stop; asking twice changes nothing.
+
+    Raises Conflict where the job ended otherwise: whichever commits first wins.
+    """
+    job = lock_job(session, job_id, owner_id)
+    if job.state == JobState.CANCELLED or (job.state == JobState.RUNNING and job.cancel_requested_at):
+        return job
+    if job.state in FINAL_JOB_STATES:
+        raise Conflict(f"job {job_id} has ended already: {job.state}")
+    now = now_us(session)
+    job.cancel_requested_at = now
+    if job.state == JobState.QUEUED:
+        move_job(session, job, JobState.CANCELLED, Cause.CANCELLED)
+        job.ended_at = now
+    else:
+        write_event(session, job, "cancel_requested", {})
+    session.flush()
+    return job
+
+
+def queued_counts(session: Session) -> dict[str, int]:
+    """How many jobs of each queue could be claimed now."""
+    query = (
+        select(Job.queue, func.count())
+        .where(Job.state == JobState.QUEUED, Job.eligible_at <= now_us(session))
+        .group_by(Job.queue)
+    )
+    return {row[0]: row[1] for row in session.execute(query)}
+
+
+def abort_overdue(session: Session, limit: int = 100) -> list[str]:
+    """Abort jobs that are still queued past their deadline; answers their ids."""
+    now = now_us(session)
+    query = select(Job).where(Job.state == JobState.QUEUED, Job.deadline_at < now).limit(limit)
+    overdue = session.scalars(query.with_for_update(skip_locked=True)).all()
+    for job in overdue:
+        move_job(session, job, JobState.ABORTED, Cause.DEADLINE, "still queued at its deadline")
+        job.ended_at = now
+    session.flush()
+    return [job.id for job in overdue]

@@ -1,0 +1,120 @@
+"""What a running attempt reports (curves, progress, record, diagnostics, log), and the curves as readers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from texelgrad.db import now_us
+from texelgrad.jsonable import jsonable
+from texelgrad.metrics import Curve, Piece, assemble
+from texelgrad.models import Attempt, LogLine, MetricChunk
+from texelgrad.repository.jobs import current_attempt
+from texelgrad.repository.locks import lock_attempt, lock_job
+
+_MAX_MESSAGE = 4096  # characters of a log line
+
+
+def append_metrics(
+    session: Session,
+    attempt_id: str,
+    token: str,
+    keys: Sequence[str],
+    count: int,
+    steps: bytes,
+    values: bytes,
+) -> None:
+    """Append `count` points: `steps` little-endian uint32, `values` float64, one row of `keys` a step.
+
+    Raises Fenced, or ValueError where the lengths don't fit.
+    """
+    if not keys or count < 1 or len(steps) != 4 * count or len(values) != 8 * count * len(keys):
+        raise ValueError(f"{count} points of {len(keys)} keys don't fit {len(steps)} and {len(values)} bytes")
+    lock_attempt(session, attempt_id, token)
+    last = session.scalar(select(func.max(MetricChunk.seq)).where(MetricChunk.attempt_id == attempt_id)) or 0
+    chunk = MetricChunk(
+        attempt_id=attempt_id,
+        seq=last + 1,
+        first_step=int.from_bytes(steps[:4], "little"),
+        last_step=int.from_bytes(steps[-4:], "little"),
+        keys=list(keys),
+        steps=steps,
+        values=values,
+    )
+    session.add(chunk)
+    session.flush()
+
+
+def record_progress(
+    session: Session,
+    attempt_id: str,
+    token: str,
+    step: int,
+    total_steps: int | None,
+    last_metrics: dict[str, Any] | None = None,
+) -> None:
+    """Note how far the attempt is; `last_metrics` are merged into the job's, by key. Raises Fenced."""
+    attempt = lock_attempt(session, attempt_id, token)
+    job = lock_job(session, attempt.job_id)
+    job.step = step
+    if total_steps is not None:
+        job.total_steps = total_steps
+    job.last_metrics = {**job.last_metrics, **jsonable(last_metrics or {})}
+    session.flush()
+
+
+def save_record(session: Session, attempt_id: str, token: str, record: dict[str, Any]) -> None:
+    """Merge `record` (docs/page-protocol.md) into the attempt's, and note renderer and plan where it has them."""
+    attempt = lock_attempt(session, attempt_id, token)
+    merged = {**(attempt.record or {}), **jsonable(record)}
+    attempt.record = merged
+    attempt.backend, attempt.renderer = merged.get("backend"), merged.get("renderer")
+    attempt.software, attempt.plan_key = merged.get("software"), merged.get("planKey")
+    session.flush()
+
+
+def save_diagnostics(session: Session, attempt_id: str, token: str, report: dict[str, Any]) -> None:
+    """Store the precision report of the attempt's device, in place of an earlier one. Raises Fenced."""
+    lock_attempt(session, attempt_id, token).diagnostics = jsonable(report)
+    session.flush()
+
+
+def append_log(session: Session, attempt_id: str, token: str, level: str, message: str) -> None:
+    """Append a line to the attempt's log, cut to 4,096 characters. Raises Fenced."""
+    lock_attempt(session, attempt_id, token)
+    last = session.scalar(select(func.max(LogLine.seq)).where(LogLine.attempt_id == attempt_id)) or 0
+    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_MAX_MESSAGE]  # PostgreSQL has no NUL in text
+    session.add(LogLine(attempt_id=attempt_id, seq=last + 1, at=now_us(session), level=level, message=text))
+    session.flush()
+
+
+def chunks_after(session: Session, attempt_id: str, seq: int, limit: int = 1000) -> Sequence[MetricChunk]:
+    """The attempt's metric chunks after number `seq`, oldest first."""
+    query = select(MetricChunk).where(MetricChunk.attempt_id == attempt_id, MetricChunk.seq > seq)
+    return session.scalars(query.order_by(MetricChunk.seq).limit(limit)).all()
+
+
+def curves(session: Session, job_id: str, keys: Sequence[str] | None = None) -> dict[str, Curve]:
+    """The job's curves by key: the newest attempt's, and what it continues up to where it resumed.
+
+    Points that a lost attempt made after its last checkpoint are not shown twice, but stay in the database.
+    """
+    pieces: list[Piece] = []
+    attempt = current_attempt(session, job_id)
+    cut: int | None = None  # the last step of the ancestor that counts
+    while attempt is not None:
+        query = select(MetricChunk).where(MetricChunk.attempt_id == attempt.id)
+        if cut is not None:
+            query = query.where(MetricChunk.first_step <= cut)
+        chunks = session.scalars(query.order_by(MetricChunk.seq.desc()))
+        pieces.extend(Piece(tuple(chunk.keys), chunk.steps, chunk.values, cut) for chunk in chunks)
+        if attempt.parent_id is None:
+            break
+        resumed = attempt.resumed_from_step or 0
+        cut = resumed if cut is None else min(cut, resumed)
+        attempt = session.get(Attempt, attempt.parent_id)
+    pieces.reverse()
+    return assemble(pieces, keys)
