@@ -18,42 +18,64 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TEXELGRAD_", extra="ignore", frozen=True)
 
-    data_dir: Path = Field(Path("var"), description="Folder of the embedded database, sockets and logs.")
-    database_url: str = Field("", description="SQLAlchemy URL. Empty: an SQLite file below data_dir.")
-    broker_url: str = Field("", description="Redis URL. Empty: a private redis-server on a Unix socket.")
-    host: str = Field("127.0.0.1", description="Address that the API listens on.")
-    port: int = Field(8321, ge=0, le=65535, description="Port of the API; 0 takes a free one.")
+    data_dir: Path = Field(
+        default=Path("var"), description="Folder of the embedded database, sockets and logs."
+    )
+    database_url: str = Field(default="", description="SQLAlchemy URL. Empty: an SQLite file below data_dir.")
+    broker_url: str = Field(
+        default="", description="Redis URL. Empty: a private redis-server on a Unix socket."
+    )
+    host: str = Field(default="127.0.0.1", description="Address that the API listens on.")
+    port: int = Field(default=8321, ge=0, le=65535, description="Port of the API; 0 takes a free one.")
     allowed_hosts: list[str] = Field(
-        ["127.0.0.1", "localhost", "[::1]"],
+        default=["127.0.0.1", "localhost", "[::1]"],
         description="Host headers that the API answers to, without port, as a JSON list.",
     )
-    queue: str = Field("gpu", description="Queue that jobs go to and that this worker serves.")
-    owner_id: str = Field("local", description="Owner of everything made through this API.")
+    queue: str = Field(default="gpu", description="Queue that jobs go to and that this worker serves.")
+    owner_id: str = Field(default="local", description="Owner of everything made through this API.")
 
-    lease_s: float = Field(15.0, gt=0, description="Seconds until a silent worker loses its attempt.")
-    stall_s: float = Field(60.0, gt=0, description="Seconds without progress of a page until it is given up.")
-    start_s: float = Field(60.0, gt=0, description="Seconds that Chromium has to start and prove its GPU.")
-    idle_look_s: float = Field(
-        5.0, gt=0, description="An idle worker looks for jobs so often without a hint."
+    lease_s: float = Field(default=15.0, gt=0, description="Seconds until a silent worker loses its attempt.")
+    stall_s: float = Field(
+        default=60.0, gt=0, description="Seconds without progress of a page until it is given up."
     )
-    keeper_period_s: float = Field(1.0, gt=0, description="Seconds between two rounds of the keeper.")
-    max_hints: int = Field(100, ge=1, description="Hints that the keeper leaves in one queue at most.")
+    start_s: float = Field(
+        default=60.0, gt=0, description="Seconds that Chromium has to start and prove its GPU."
+    )
+    idle_look_s: float = Field(
+        default=5.0, gt=0, description="An idle worker looks for jobs so often without a hint."
+    )
+    keeper_period_s: float = Field(default=1.0, gt=0, description="Seconds between two rounds of the keeper.")
+    max_hints: int = Field(
+        default=100, ge=1, description="Hints that the keeper leaves in one queue at most."
+    )
 
     chromium: str = Field(
-        "", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome."
+        default="", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome."
     )
-    chromium_user: str = Field("", description="User that runs Chromium where we are root. Empty: our own.")
-    allow_software: bool = Field(True, description="Train on software renderers too; such runs say so.")
-    gpu_recipe: str = Field("", description="Name of the one launch recipe to use. Empty: try all in order.")
+    chromium_user: str = Field(
+        default="", description="User that runs Chromium where we are root. Empty: our own."
+    )
+    allow_software: bool = Field(
+        default=True, description="Train on software renderers too; such runs say so."
+    )
+    gpu_recipe: str = Field(
+        default="", description="Name of the one launch recipe to use. Empty: try all in order."
+    )
 
-    max_upload_bytes: int = Field(1024 * MIB, ge=1, description="Largest upload, packed.")
-    max_data_bytes: int = Field(2048 * MIB, ge=1, description="Largest data set, unpacked.")
-    max_spec_bytes: int = Field(MIB, ge=1, description="Largest job spec.")
-    max_parameters: int = Field(100_000_000, ge=1, description="Largest number of parameters of a model.")
-    max_layers: int = Field(256, ge=1, description="Largest number of layers of a model.")
-    max_wall_s: int = Field(86_400, ge=1, description="Longest wall-clock limit that a job may ask for.")
-    max_streams: int = Field(32, ge=1, description="Event streams that one API process serves at once.")
-    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    max_upload_bytes: int = Field(default=1024 * MIB, ge=1, description="Largest upload, packed.")
+    max_data_bytes: int = Field(default=2048 * MIB, ge=1, description="Largest data set, unpacked.")
+    max_spec_bytes: int = Field(default=MIB, ge=1, description="Largest job spec.")
+    max_parameters: int = Field(
+        default=100_000_000, ge=1, description="Largest number of parameters of a model."
+    )
+    max_layers: int = Field(default=256, ge=1, description="Largest number of layers of a model.")
+    max_wall_s: int = Field(
+        default=86_400, ge=1, description="Longest wall-clock limit that a job may ask for."
+    )
+    max_streams: int = Field(
+        default=32, ge=1, description="Event streams that one API process serves at once."
+    )
+    log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
     @field_validator("data_dir")
     @classmethod

@@ -1,0 +1,304 @@
+"""The job spec: the one schema of API, worker, client and page (its JSON Schema: browser_runtime/nn/spec_schema.js).
+
+Validation reports every fault at once. A validated spec has all defaults filled in: layer names, initialisers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from texelgrad.errors import Fault, Invalid
+from texelgrad.spec_faults import faults_of
+
+SPEC_VERSION = 1
+MAX_STEPS = 2**31 - 1
+_FLOAT32_MAX = 3.4028234663852886e38
+_FLOAT32_TINY = 1.1754943508222875e-38  # smaller ones are flushed to zero by GPUs
+
+
+def _refuse(value: Any) -> None:
+    if value is not None:
+        raise PydanticCustomError("not_available", "not available yet", {"expected": "null, or leave it out"})
+
+
+def _available(*legal: Any) -> BeforeValidator:
+    """Accept only what works so far of values that the schema names already."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, (str, bool)) and value not in legal:
+            expected = ", ".join(str(item).lower() if isinstance(item, bool) else str(item) for item in legal)
+            raise PydanticCustomError("not_available", "not available yet", {"expected": expected})
+        return value
+
+    return BeforeValidator(check)
+
+
+Later = Annotated[None, BeforeValidator(_refuse), WithJsonSchema({"type": "null"})]
+"""A field that has its name already, and is refused until it works."""
+
+Float32 = Annotated[float, Field(allow_inf_nan=False, le=_FLOAT32_MAX)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Init = Literal[
+    "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal"
+]
+
+
+class Strict(BaseModel):
+    """No unknown fields, and no guessing: "32" is not 32."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Dense(Strict):
+    """Fully connected: activation(x W + b), W [in, units]."""
+
+    type: Literal["dense"]
+    name: Name | None = Field(default=None, description="Defaults to dense_<n>, counted from 1.")
+    units: Annotated[int, Field(ge=1, le=65536)]
+    activation: Literal["linear", "relu", "sigmoid", "tanh"] = "linear"
+    init: Init | None = Field(
+        default=None, description="Defaults to he_uniform for relu, else glorot_uniform."
+    )
+    bias_init: Literal["zeros"] = "zeros"
+    use_bias: Annotated[bool, _available(True)] = True
+
+    @model_validator(mode="after")
+    def _fill_in(self) -> Self:
+        init = self.init or ("he_uniform" if self.activation == "relu" else "glorot_uniform")
+        self.init = cast(Init, init.replace("xavier", "glorot"))
+        return self
+
+
+class Flatten(Strict):
+    """Each sample becomes one row, in C order."""
+
+    type: Literal["flatten"]
+    name: Name | None = Field(default=None, description="Defaults to flatten_<n>, counted from 1.")
+
+
+Layer = Annotated[Dense | Flatten, Field(discriminator="type")]
+
+
+class Model(Strict):
+    """Layers in their order; the last one gives logits."""
+
+    input: Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=4)]
+    layers: Annotated[list[Layer], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _name_layers(self) -> Self:
+        seen: Counter[str] = Counter()
+        for layer in self.layers:
+            seen[layer.type] += 1
+            layer.name = layer.name or f"{layer.type}_{seen[layer.type]}"
+        return self
+
+
+class Constant(Strict):
+    """The same learning rate at every step."""
+
+    type: Literal["constant"]
+
+
+class Cosine(Strict):
+    """From lr at the first step down to min_lr at the last, by half a cosine."""
+
+    type: Literal["cosine"]
+    min_lr: Annotated[Float32, Field(ge=0)] = 0.0
+
+
+Schedule = Annotated[Constant | Cosine, Field(discriminator="type")]
+_Beta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+_Rate = Annotated[Float32, Field(ge=_FLOAT32_TINY)]
+
+
+class Sgd(Strict):
+    """Stochastic gradient descent, with momentum where it is above 0."""
+
+    type: Literal["sgd"]
+    lr: _Rate
+    momentum: _Beta = 0.0
+    schedule: Schedule = Field(default_factory=lambda: Constant(type="constant"))
+
+
+class Adam(Strict):
+    """Adam, bias-corrected."""
+
+    type: Literal["adam"]
+    lr: _Rate = 0.001
+    beta1: _Beta = 0.9
+    beta2: _Beta = 0.999
+    eps: _Rate = 1e-8
+    schedule: Schedule = Field(default_factory=lambda: Constant(type="constant"))
+
+
+Optimizer = Annotated[Sgd | Adam, Field(discriminator="type")]
+
+
+class Synthetic(Strict):
+    """Made-up data, the same for the same seed everywhere."""
+
+    kind: Literal["two_class_points"]
+    rows: Annotated[int, Field(ge=1, le=1_000_000)]
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
+
+
+class Validation(Strict):
+    """Share of the rows kept from training: floor(rows * fraction)."""
+
+    fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+
+
+class Data(Strict):
+    """Where the rows come from; in a page they are handed over instead, and both are null."""
+
+    dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
+    synthetic: Synthetic | None = None
+    validation: Validation = Field(default_factory=Validation)
+    normalize: Annotated[Literal["none", "standard", "minmax"], _available("none")] = "none"
+
+
+class Train(Strict):
+    """How long, and in which batches."""
+
+    epochs: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    batch_size: Annotated[int, Field(ge=1, le=2**24)] | None = Field(
+        None, description="null: all training rows."
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    shuffle: bool = True
+    clip: Later = None
+    early_stopping: Later = None
+    accumulate_steps: Later = None
+
+
+class Numerics(Strict):
+    """How numbers are kept and summed."""
+
+    accumulation: Literal["blocked"] = "blocked"
+    storage: Literal["float32"] = "float32"
+    on_nonfinite: Literal["stop", "continue"] = "stop"
+
+
+class Checkpoint(Strict):
+    """How often the state is saved; null: only the final weights."""
+
+    every_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+
+
+class Limits(Strict):
+    """What the job may use; null leaves it to the service."""
+
+    wall_s: Annotated[int, Field(ge=1)] | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+
+
+class JobSpec(Strict):
+    """One training run."""
+
+    spec_version: Literal[1] = SPEC_VERSION
+    name: Label = ""
+    tags: Annotated[dict[Name, Label], Field(max_length=32)] = Field(default_factory=dict)
+    model: Model
+    loss: Literal["bce", "softmax_cross_entropy", "mse"]
+    metrics: Annotated[list[Literal["accuracy"]], Field(max_length=1)] = Field(default_factory=list)
+    optimizer: Optimizer
+    data: Data = Field(default_factory=Data)
+    train: Train
+    backend: Annotated[Literal["auto", "webgl2", "cpu"], _available("auto", "webgl2")] = "auto"
+    allow_software: bool | None = Field(default=None, description="null leaves it to the worker's settings.")
+    numerics: Numerics = Field(default_factory=Numerics)
+    diagnostics: Literal["none", "basic", "full"] = "basic"
+    checkpoint: Checkpoint = Field(default_factory=Checkpoint)
+    limits: Limits = Field(default_factory=Limits)
+    fine_tune: Later = None
+    throttle: Later = None
+    inspect: Later = None
+    deadline: Later = None
+
+
+def parse_spec(raw: Any) -> JobSpec:
+    """Validate a spec as it came from JSON. Raises Invalid with every fault, those between fields included."""
+    try:
+        spec = JobSpec.model_validate(raw)
+    except ValidationError as error:
+        # What is right so far is checked further, so that one answer names all there is to mend.
+        sections = _right_sections(cast(dict[str, Any], raw)) if isinstance(raw, dict) else {}
+        raise Invalid([*faults_of(error, JobSpec), *_between_fields(sections)]) from None
+    if faults := list(_between_fields({name: getattr(spec, name) for name in JobSpec.model_fields})):
+        raise Invalid(faults)
+    return spec
+
+
+def _right_sections(raw: dict[str, Any]) -> dict[str, Any]:
+    """The top-level fields of a wrong spec that are right by themselves, validated."""
+    right: dict[str, Any] = {}
+    for name in JobSpec.model_fields:
+        if name in raw:
+            try:
+                checked = JobSpec.__pydantic_validator__.validate_assignment(
+                    JobSpec.model_construct(), name, raw[name]
+                )
+            except ValidationError:
+                continue
+            right[name] = getattr(checked, name)
+    return right
+
+
+def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
+    """Faults that no field has alone, of the sections that are there."""
+    if model := cast(Model | None, sections.get("model")):
+        yield from _layer_faults(model, sections.get("loss"))
+    train = cast(Train | None, sections.get("train"))
+    if train and (train.epochs is None) == (train.steps is None):
+        both = None if train.epochs is None else {"epochs": train.epochs, "steps": train.steps}
+        yield Fault("train", "needs exactly one of epochs and steps", both, "epochs or steps")
+    if (data := cast(Data | None, sections.get("data"))) and data.dataset and data.synthetic:
+        yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
+    optimizer = cast(Sgd | Adam | None, sections.get("optimizer"))
+    if optimizer and isinstance(optimizer.schedule, Cosine) and optimizer.schedule.min_lr > optimizer.lr:
+        legal = f"0 to lr ({optimizer.lr:g})"
+        yield Fault("optimizer.schedule.min_lr", "is above lr", optimizer.schedule.min_lr, legal)
+    if sections.get("loss") == "mse" and "accuracy" in (sections.get("metrics") or ()):
+        yield Fault("metrics.0", "accuracy needs a loss over classes", "accuracy", "[] with mse")
+
+
+def _layer_faults(model: Model, loss: str | None) -> Iterator[Fault]:
+    names = Counter(layer.name for layer in model.layers)
+    flat = len(model.input) == 1
+    for index, layer in enumerate(model.layers):
+        field = f"model.layers.{index}"
+        if names[layer.name] > 1:
+            yield Fault(f"{field}.name", "is the name of several layers", layer.name, "a name of its own")
+        if isinstance(layer, Dense) and not flat:
+            yield Fault(
+                field, f"dense needs a flat input, not {model.input}", "dense", "a flatten layer before it"
+            )
+        flat = True
+    last = model.layers[-1]
+    field = f"model.layers.{len(model.layers) - 1}"
+    if not isinstance(last, Dense):
+        yield Fault(f"{field}.type", "the last layer gives the output", last.type, "dense")
+        return
+    if loss in ("bce", "softmax_cross_entropy") and last.activation != "linear":
+        message = f"{loss} takes logits: the loss applies the last activation itself"
+        yield Fault(f"{field}.activation", message, last.activation, "linear")
+    if loss == "softmax_cross_entropy" and last.units < 2:
+        yield Fault(
+            f"{field}.units", "softmax over one class is always 1", last.units, "at least 2, or loss bce"
+        )
