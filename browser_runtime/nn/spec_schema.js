@@ -1,0 +1,700 @@
+// The job spec as JSON Schema. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.
+export const specSchema = {
+  "$defs": {
+    "Adam": {
+      "additionalProperties": false,
+      "description": "Adam, bias-corrected.",
+      "properties": {
+        "beta1": {
+          "default": 0.9,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta1",
+          "type": "number"
+        },
+        "beta2": {
+          "default": 0.999,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta2",
+          "type": "number"
+        },
+        "eps": {
+          "default": 1e-08,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Eps",
+          "type": "number"
+        },
+        "lr": {
+          "default": 0.001,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "schedule": {
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "adam",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Adam",
+      "type": "object"
+    },
+    "Checkpoint": {
+      "additionalProperties": false,
+      "description": "How often the state is saved; null: only the final weights.",
+      "properties": {
+        "every_steps": {
+          "anyOf": [
+            {
+              "maximum": 2147483647,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "title": "Every Steps"
+        }
+      },
+      "title": "Checkpoint",
+      "type": "object"
+    },
+    "Constant": {
+      "additionalProperties": false,
+      "description": "The same learning rate at every step.",
+      "properties": {
+        "type": {
+          "const": "constant",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Constant",
+      "type": "object"
+    },
+    "Cosine": {
+      "additionalProperties": false,
+      "description": "From lr at the first step down to min_lr at the last, by half a cosine.",
+      "properties": {
+        "min_lr": {
+          "default": 0.0,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Min Lr",
+          "type": "number"
+        },
+        "type": {
+          "const": "cosine",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Cosine",
+      "type": "object"
+    },
+    "Data": {
+      "additionalProperties": false,
+      "description": "Where the rows come from; in a page they are handed over instead, and both are null.",
+      "properties": {
+        "dataset": {
+          "anyOf": [
+            {
+              "pattern": "^ds_[0-9a-z]{26}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "title": "Dataset"
+        },
+        "normalize": {
+          "default": "none",
+          "enum": [
+            "none",
+            "standard",
+            "minmax"
+          ],
+          "title": "Normalize",
+          "type": "string"
+        },
+        "synthetic": {
+          "anyOf": [
+            {
+              "$ref": "#/$defs/Synthetic"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null
+        },
+        "validation": {
+          "$ref": "#/$defs/Validation"
+        }
+      },
+      "title": "Data",
+      "type": "object"
+    },
+    "Dense": {
+      "additionalProperties": false,
+      "description": "Fully connected: activation(x W + b), W [in, units].",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "sigmoid",
+            "tanh"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "bias_init": {
+          "const": "zeros",
+          "default": "zeros",
+          "title": "Bias Init",
+          "type": "string"
+        },
+        "init": {
+          "anyOf": [
+            {
+              "enum": [
+                "glorot_uniform",
+                "glorot_normal",
+                "he_uniform",
+                "he_normal",
+                "xavier_uniform",
+                "xavier_normal"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "title": "Init"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to dense_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "dense",
+          "title": "Type",
+          "type": "string"
+        },
+        "units": {
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Units",
+          "type": "integer"
+        },
+        "use_bias": {
+          "default": true,
+          "title": "Use Bias",
+          "type": "boolean"
+        }
+      },
+      "required": [
+        "type",
+        "units"
+      ],
+      "title": "Dense",
+      "type": "object"
+    },
+    "Flatten": {
+      "additionalProperties": false,
+      "description": "Each sample becomes one row, in C order.",
+      "properties": {
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to flatten_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "flatten",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Flatten",
+      "type": "object"
+    },
+    "Limits": {
+      "additionalProperties": false,
+      "description": "What the job may use; null leaves it to the service.",
+      "properties": {
+        "max_attempts": {
+          "default": 3,
+          "maximum": 10,
+          "minimum": 1,
+          "title": "Max Attempts",
+          "type": "integer"
+        },
+        "wall_s": {
+          "anyOf": [
+            {
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "title": "Wall S"
+        }
+      },
+      "title": "Limits",
+      "type": "object"
+    },
+    "Model": {
+      "additionalProperties": false,
+      "description": "Layers in their order; the last one gives logits.",
+      "properties": {
+        "input": {
+          "items": {
+            "maximum": 16777216,
+            "minimum": 1,
+            "type": "integer"
+          },
+          "maxItems": 4,
+          "minItems": 1,
+          "title": "Input",
+          "type": "array"
+        },
+        "layers": {
+          "items": {
+            "discriminator": {
+              "mapping": {
+                "dense": "#/$defs/Dense",
+                "flatten": "#/$defs/Flatten"
+              },
+              "propertyName": "type"
+            },
+            "oneOf": [
+              {
+                "$ref": "#/$defs/Dense"
+              },
+              {
+                "$ref": "#/$defs/Flatten"
+              }
+            ]
+          },
+          "minItems": 1,
+          "title": "Layers",
+          "type": "array"
+        }
+      },
+      "required": [
+        "input",
+        "layers"
+      ],
+      "title": "Model",
+      "type": "object"
+    },
+    "Numerics": {
+      "additionalProperties": false,
+      "description": "How numbers are kept and summed.",
+      "properties": {
+        "accumulation": {
+          "const": "blocked",
+          "default": "blocked",
+          "title": "Accumulation",
+          "type": "string"
+        },
+        "on_nonfinite": {
+          "default": "stop",
+          "enum": [
+            "stop",
+            "continue"
+          ],
+          "title": "On Nonfinite",
+          "type": "string"
+        },
+        "storage": {
+          "const": "float32",
+          "default": "float32",
+          "title": "Storage",
+          "type": "string"
+        }
+      },
+      "title": "Numerics",
+      "type": "object"
+    },
+    "Sgd": {
+      "additionalProperties": false,
+      "description": "Stochastic gradient descent, with momentum where it is above 0.",
+      "properties": {
+        "lr": {
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "momentum": {
+          "default": 0.0,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Momentum",
+          "type": "number"
+        },
+        "schedule": {
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "sgd",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "lr"
+      ],
+      "title": "Sgd",
+      "type": "object"
+    },
+    "Synthetic": {
+      "additionalProperties": false,
+      "description": "Made-up data, the same for the same seed everywhere.",
+      "properties": {
+        "kind": {
+          "const": "two_class_points",
+          "title": "Kind",
+          "type": "string"
+        },
+        "rows": {
+          "maximum": 1000000,
+          "minimum": 1,
+          "title": "Rows",
+          "type": "integer"
+        },
+        "seed": {
+          "default": 0,
+          "exclusiveMaximum": 9007199254740992,
+          "minimum": 0,
+          "title": "Seed",
+          "type": "integer"
+        }
+      },
+      "required": [
+        "kind",
+        "rows"
+      ],
+      "title": "Synthetic",
+      "type": "object"
+    },
+    "Train": {
+      "additionalProperties": false,
+      "description": "How long, and in which batches.",
+      "properties": {
+        "accumulate_steps": {
+          "default": null,
+          "title": "Accumulate Steps",
+          "type": "null"
+        },
+        "batch_size": {
+          "anyOf": [
+            {
+              "maximum": 16777216,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "null: all training rows.",
+          "title": "Batch Size"
+        },
+        "clip": {
+          "default": null,
+          "title": "Clip",
+          "type": "null"
+        },
+        "early_stopping": {
+          "default": null,
+          "title": "Early Stopping",
+          "type": "null"
+        },
+        "epochs": {
+          "anyOf": [
+            {
+              "maximum": 2147483647,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "title": "Epochs"
+        },
+        "seed": {
+          "default": 0,
+          "exclusiveMaximum": 9007199254740992,
+          "minimum": 0,
+          "title": "Seed",
+          "type": "integer"
+        },
+        "shuffle": {
+          "default": true,
+          "title": "Shuffle",
+          "type": "boolean"
+        },
+        "steps": {
+          "anyOf": [
+            {
+              "maximum": 2147483647,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "title": "Steps"
+        }
+      },
+      "title": "Train",
+      "type": "object"
+    },
+    "Validation": {
+      "additionalProperties": false,
+      "description": "Share of the rows kept from training: floor(rows * fraction).",
+      "properties": {
+        "fraction": {
+          "default": 0.0,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Fraction",
+          "type": "number"
+        }
+      },
+      "title": "Validation",
+      "type": "object"
+    }
+  },
+  "additionalProperties": false,
+  "description": "One training run.",
+  "properties": {
+    "allow_software": {
+      "anyOf": [
+        {
+          "type": "boolean"
+        },
+        {
+          "type": "null"
+        }
+      ],
+      "default": null,
+      "description": "null leaves it to the worker's settings.",
+      "title": "Allow Software"
+    },
+    "backend": {
+      "default": "auto",
+      "enum": [
+        "auto",
+        "webgl2",
+        "cpu"
+      ],
+      "title": "Backend",
+      "type": "string"
+    },
+    "checkpoint": {
+      "$ref": "#/$defs/Checkpoint"
+    },
+    "data": {
+      "$ref": "#/$defs/Data"
+    },
+    "deadline": {
+      "default": null,
+      "title": "Deadline",
+      "type": "null"
+    },
+    "diagnostics": {
+      "default": "basic",
+      "enum": [
+        "none",
+        "basic",
+        "full"
+      ],
+      "title": "Diagnostics",
+      "type": "string"
+    },
+    "fine_tune": {
+      "default": null,
+      "title": "Fine Tune",
+      "type": "null"
+    },
+    "inspect": {
+      "default": null,
+      "title": "Inspect",
+      "type": "null"
+    },
+    "limits": {
+      "$ref": "#/$defs/Limits"
+    },
+    "loss": {
+      "enum": [
+        "bce",
+        "softmax_cross_entropy",
+        "mse"
+      ],
+      "title": "Loss",
+      "type": "string"
+    },
+    "metrics": {
+      "items": {
+        "const": "accuracy",
+        "type": "string"
+      },
+      "maxItems": 1,
+      "title": "Metrics",
+      "type": "array"
+    },
+    "model": {
+      "$ref": "#/$defs/Model"
+    },
+    "name": {
+      "default": "",
+      "maxLength": 200,
+      "pattern": "^[^\\x00-\\x1f\\x7f]*$",
+      "title": "Name",
+      "type": "string"
+    },
+    "numerics": {
+      "$ref": "#/$defs/Numerics"
+    },
+    "optimizer": {
+      "discriminator": {
+        "mapping": {
+          "adam": "#/$defs/Adam",
+          "sgd": "#/$defs/Sgd"
+        },
+        "propertyName": "type"
+      },
+      "oneOf": [
+        {
+          "$ref": "#/$defs/Sgd"
+        },
+        {
+          "$ref": "#/$defs/Adam"
+        }
+      ],
+      "title": "Optimizer"
+    },
+    "spec_version": {
+      "const": 1,
+      "default": 1,
+      "title": "Spec Version",
+      "type": "integer"
+    },
+    "tags": {
+      "maxProperties": 32,
+      "patternProperties": {
+        "^[A-Za-z][A-Za-z0-9_-]{0,63}$": {
+          "maxLength": 200,
+          "pattern": "^[^\\x00-\\x1f\\x7f]*$",
+          "type": "string"
+        }
+      },
+      "title": "Tags",
+      "type": "object"
+    },
+    "throttle": {
+      "default": null,
+      "title": "Throttle",
+      "type": "null"
+    },
+    "train": {
+      "$ref": "#/$defs/Train"
+    }
+  },
+  "required": [
+    "model",
+    "loss",
+    "optimizer",
+    "train"
+  ],
+  "title": "JobSpec",
+  "type": "object"
+};

@@ -1,0 +1,179 @@
+"""Shape inference: what a spec needs and costs, and whether data fits it. No arrays are touched; statistics suffice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from texelgrad.config import Settings
+from texelgrad.errors import Fault
+from texelgrad.spec import MAX_STEPS, Adam, Dense, JobSpec
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """What is known of an array without its bytes; `shape` has the rows first."""
+
+    dtype: str  # float32 | int32
+    shape: tuple[int, ...]
+    stats: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())  # see datasets.describe
+
+    @property
+    def rows(self) -> int:
+        """Length of the first axis."""
+        return self.shape[0]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a job will take, before anything runs."""
+
+    parameters: int
+    output_shape: list[int]  # of one sample
+    train_rows: int | None  # None without data
+    validation_rows: int | None
+    steps_per_epoch: int | None
+    total_steps: int | None
+    flops_per_step: int | None  # a multiply-add counts 2; forward, both gradients
+    texture_bytes: int | None  # an upper bound
+
+    def as_dict(self) -> dict[str, Any]:
+        """The estimate as JSON shows it."""
+        return asdict(self)
+
+
+def split_rows(rows: int, fraction: float) -> tuple[int, int]:
+    """Rows that train, and rows that validate: floor(rows * fraction), as the page computes it."""
+    validation = math.floor(rows * fraction)
+    return rows - validation, validation
+
+
+def dense_sizes(spec: JobSpec) -> list[tuple[int, int]]:
+    """(inputs, units) of each dense layer."""
+    width = math.prod(spec.model.input)
+    sizes: list[tuple[int, int]] = []
+    for layer in spec.model.layers:
+        if isinstance(layer, Dense):
+            sizes.append((width, layer.units))
+            width = layer.units
+    return sizes
+
+
+def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimate:
+    """What the job takes with data of these shapes; what depends on the data is None without it."""
+    sizes = dense_sizes(spec)
+    parameters = sum((inputs + 1) * units for inputs, units in sizes)
+    output = [sizes[-1][1]]
+    if x is None or y is None:
+        return Estimate(parameters, output, None, None, None, None, None, None)
+    train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
+    batch = min(spec.train.batch_size or train_rows, train_rows)
+    per_epoch = math.ceil(train_rows / batch)
+    total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
+    products = sum((inputs + 1) * units for inputs, units in sizes)
+    # Forward and weight gradient for every layer, the gradient of its input for all but the first.
+    flops = 2 * batch * (3 * products - (sizes[0][0] + 1) * sizes[0][1])
+    return Estimate(
+        parameters=parameters,
+        output_shape=output,
+        train_rows=train_rows,
+        validation_rows=validation_rows,
+        steps_per_epoch=per_epoch,
+        total_steps=total,
+        flops_per_step=flops,
+        texture_bytes=_texture_bytes(spec, sizes, x, y, batch),
+    )
+
+
+def _texture_bytes(
+    spec: JobSpec, sizes: list[tuple[int, int]], x: ArrayInfo, y: ArrayInfo, batch: int
+) -> int:
+    """Upper bound of what the engine holds in textures at once."""
+    states = 2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0)
+    weights = sum(_tensor_bytes(inputs + 1, units) for inputs, units in sizes)
+    # Weights and optimizer states ping-pong; a gradient is stored where it can't be fused into the update.
+    total = weights * (2 * (1 + states) + 1)
+    # Of each layer: the sum before the activation, its value, and the gradient of one of them.
+    total += sum(3 * _tensor_bytes(batch, units) for _, units in sizes)
+    # All rows stay resident, with a copy in the order of the epoch.
+    for array in (x, y):
+        total += 2 * _tensor_bytes(array.rows, math.prod(array.shape[1:]))
+    return total
+
+
+def _tensor_bytes(rows: int, columns: int) -> int:
+    """RGBA32F with 4 columns a texel, rows rounded up to the 8 render targets of a block."""
+    return math.ceil(rows / 8) * 8 * math.ceil(columns / 4) * 16
+
+
+def limit_faults(spec: JobSpec, settings: Settings) -> Iterator[Fault]:
+    """What the job asks for beyond the service's limits."""
+    if len(spec.model.layers) > settings.max_layers:
+        legal = f"at most {settings.max_layers} layers"
+        yield Fault("model.layers", "has too many layers", len(spec.model.layers), legal)
+    parameters = sum((inputs + 1) * units for inputs, units in dense_sizes(spec))
+    if parameters > settings.max_parameters:
+        yield Fault(
+            "model.layers", "has too many parameters", parameters, f"at most {settings.max_parameters}"
+        )
+    if spec.limits.wall_s is not None and spec.limits.wall_s > settings.max_wall_s:
+        legal = f"at most {settings.max_wall_s}"
+        yield Fault("limits.wall_s", "is above the service's limit", spec.limits.wall_s, legal)
+
+
+def data_faults(spec: JobSpec, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
+    """Where the data and the spec don't fit each other."""
+    expected = tuple(spec.model.input)
+    if x.shape[1:] != expected:
+        message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
+        yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
+    last = len(spec.model.layers) - 1
+    yield from _target_faults(spec.loss, f"model.layers.{last}.units", dense_sizes(spec)[-1][1], y)
+
+    train_rows, _ = split_rows(x.rows, spec.data.validation.fraction)
+    if train_rows < 1:
+        message = f"leaves none of {x.rows} rows to train on"
+        yield Fault("data.validation.fraction", message, spec.data.validation.fraction, "a smaller fraction")
+        return
+    batch = spec.train.batch_size
+    if batch is not None and batch > train_rows:
+        message = f"is above the {train_rows} training rows"
+        yield Fault("train.batch_size", message, batch, f"1 to {train_rows}, or null for all of them")
+    per_epoch = math.ceil(train_rows / min(batch or train_rows, train_rows))
+    if spec.train.epochs is not None and spec.train.epochs * per_epoch > MAX_STEPS:
+        message = f"makes {spec.train.epochs * per_epoch} steps of {per_epoch} an epoch"
+        yield Fault("train.epochs", message, spec.train.epochs, f"at most {MAX_STEPS // per_epoch}")
+
+
+def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[Fault]:
+    """Whether the targets suit the loss and the last layer's units."""
+    row = list(y.shape[1:])
+    low, high = y.stats.get("min"), y.stats.get("max")
+    known = low is not None and high is not None
+    if loss == "softmax_cross_entropy":
+        if not row:
+            if not y.stats.get("integral", True):
+                yield Fault("data", "y has class numbers that are not whole", None, f"0 to {units - 1}")
+            elif known and low < 0:
+                yield Fault("data", "y has a class number below 0", low, f"0 to {units - 1}")
+            elif known and high > units - 1:
+                message = f"gives {units} classes, but y goes up to {int(high)}"
+                yield Fault(field, message, units, f"at least {int(high) + 1}")
+        elif row != [units]:
+            yield _width_fault(field, units, row)
+        elif known and not (low >= 0 and y.stats.get("row_sums_one", False)):
+            legal = "rows of probabilities that sum to 1, or one class number a row"
+            yield Fault("data", "y has rows that are no probabilities", None, legal)
+        return
+    if (row or [1]) != [units]:
+        yield _width_fault(field, units, row)
+    if loss == "bce" and known and not (low >= 0 and high <= 1):
+        outside = low if low < 0 else high
+        yield Fault("data", "y has values outside 0 to 1, which bce can't take", outside, "0 to 1")
+
+
+def _width_fault(field: str, units: int, row: list[int]) -> Fault:
+    message = f"gives rows of [{units}], but y has rows of {row}"
+    return Fault(field, message, units, str(row[0]) if len(row) == 1 else "1" if not row else None)
