@@ -32,13 +32,14 @@ def encode(value: object) -> object:
     if isinstance(value, np.ndarray):
         return encode_array(cast("NDArray[Any]", value))
     if isinstance(value, np.generic):
-        return encode(value.item())
+        return encode(cast("np.generic[Any]", value).item())
     if isinstance(value, float):
         if math.isnan(value):
             return {"$number": "NaN"}
         if math.isinf(value):
             return {"$number": "Infinity" if value > 0 else "-Infinity"}
-        return {"$number": "-0"} if value == 0 and math.copysign(1, value) < 0 else value
+        is_negative_zero = value == 0.0 and math.copysign(1.0, value) < 0.0
+        return {"$number": "-0"} if is_negative_zero else value
     if isinstance(value, dict):
         return {key: encode(item) for key, item in cast("dict[str, object]", value).items()}
     if isinstance(value, (list, tuple)):

@@ -1,5 +1,8 @@
 """Calls JavaScript functions in a real Chromium from synchronous tests. Not the worker's browser."""
 
+# pyright: reportUnknownLambdaType=false
+# (pyppeteer is untyped)
+
 from __future__ import annotations
 
 import asyncio
@@ -13,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
@@ -173,7 +177,9 @@ class BrowserPage:
 
     async def _connect(self) -> None:
         address = await self._devtools_address()
-        self._browser: Any = await pyppeteer.connect(browserWSEndpoint=address, defaultViewport=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # pyppeteer's use of websockets
+            self._browser: Any = await pyppeteer.connect(browserWSEndpoint=address, defaultViewport=None)
         await self._open_page()
 
     async def _devtools_address(self) -> str:
