@@ -145,5 +145,6 @@ setup_browser_libraries() {
   [[ -f $vendor/uPlot.esm.js && ! $stamp -nt $vendor/uPlot.esm.js ]] || {
     mkdir -p "$vendor"
     cp "$ROOT"/node_modules/uplot/{dist/uPlot.esm.js,dist/uPlot.min.css,LICENSE} "$vendor/"
+    cp "$ROOT/node_modules/uplot/dist/uPlot.d.ts" "$vendor/uPlot.esm.d.ts" # where the type checker looks
   }
 }

@@ -1,0 +1,96 @@
+// The part of the HTTP API that the dashboard uses. The only file here that knows addresses and JSON names.
+
+import { toNumber } from "./format.js";
+
+/** @typedef {import("./curves.js").Curve} Curve */
+
+/**
+ * A job as `GET /v1/jobs/{id}` gives it; times are RFC 3339.
+ * @typedef {"queued" | "running" | "succeeded" | "failed" | "cancelled" | "aborted"} State
+ * @typedef {{id: string, name: string, tags: Record<string, string>, state: State, cause: string | null,
+ *   message: string | null, failure: Record<string, unknown> | null, step: number, total_steps: number | null,
+ *   metrics: Record<string, number | string | null>, created_at: string, started_at: string | null,
+ *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
+ *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>}} Job
+ */
+
+export const FINAL_STATES = new Set(["succeeded", "failed", "cancelled", "aborted"]);
+/** Types of events on a job's stream; EventSource hears only those that it asks for. */
+const EVENT_TYPES = ["state", "attempt", "metrics", "progress", "cancel_requested", "diagnostics"];
+
+/** An answer that is not 2xx; the message is the API's own. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * @param {string} path below /v1
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+async function request(path, init) {
+  const response = await fetch(`/v1${path}`, { headers: { Accept: "application/json" }, ...init });
+  const body = await response.json().catch(() => null);
+  if (response.ok) return body;
+  throw new ApiError(response.status, body?.detail ?? body?.title ?? `The API answered ${response.status}.`);
+}
+
+/**
+ * @param {string | null} cursor null for the newest
+ * @returns {Promise<{jobs: Job[], next: string | null}>}
+ */
+export async function listJobs(cursor) {
+  const page = await request(`/jobs?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
+  return { jobs: page.items, next: page.next_cursor };
+}
+
+/** @param {string} id @returns {Promise<Job>} */
+export const getJob = (id) => request(`/jobs/${encodeURIComponent(id)}`);
+
+/** @param {string} id */
+export const cancelJob = (id) => request(`/jobs/${encodeURIComponent(id)}/cancel`, { method: "POST" });
+
+/**
+ * The curves of a job, reduced to what a chart can show.
+ * @param {string} id
+ * @returns {Promise<Record<string, Curve>>} by key
+ */
+export async function getCurves(id) {
+  const { series } = await request(`/jobs/${encodeURIComponent(id)}/metrics?max_points=2000`);
+  return Object.fromEntries(Object.entries(series).map(([key, { steps, values }]) =>
+    [key, { steps, values: values.map((/** @type {unknown} */ value) => toNumber(value) ?? NaN) }]));
+}
+
+/**
+ * @param {string} id
+ * @returns {Promise<import("./report.js").Diagnostics | null>} null while there is none
+ */
+export async function getDiagnostics(id) {
+  try {
+    return await request(`/jobs/${encodeURIComponent(id)}/diagnostics`);
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return null;
+    throw error;
+  }
+}
+
+/** @param {string} id @param {"safetensors" | "npz"} format */
+export const weightsUrl = (id, format) => `/v1/jobs/${encodeURIComponent(id)}/weights?format=${format}`;
+
+/**
+ * Hear of every change of a job. EventSource reconnects by itself and says what it heard last.
+ * @param {string} id
+ * @param {{onChange: () => void, onConnection: (up: boolean) => void}} listeners
+ * @returns {() => void} stops listening
+ */
+export function watchJob(id, { onChange, onConnection }) {
+  const source = new EventSource(`/v1/jobs/${encodeURIComponent(id)}/events`);
+  for (const type of EVENT_TYPES) source.addEventListener(type, onChange);
+  source.onopen = () => onConnection(true);
+  source.onerror = () => onConnection(false);
+  return () => source.close();
+}

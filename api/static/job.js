@@ -1,0 +1,56 @@
+// How a job is shown wherever it appears: its state, progress, renderer and duration.
+
+import { label, make } from "./dom.js";
+import { formatCount, shortRenderer } from "./format.js";
+
+/** @typedef {import("./api.js").Job} Job */
+
+const TONES = { queued: "", running: "busy", succeeded: "good", failed: "bad", cancelled: "warn", aborted: "warn" };
+
+/** @param {Job} job */
+export function stateLabel(job) {
+  const cancelling = job.state === "running" && job.cancel_requested_at;
+  return label(cancelling ? "cancelling" : job.state, TONES[job.state]);
+}
+
+/** @param {Job} job @returns {Node} */
+export function rendererLabel(job) {
+  if (!job.renderer) return make("span", { class: "muted" }, "–");
+  return make("span", { class: "renderer", title: job.renderer },
+    shortRenderer(job.renderer), " ", job.software && label("software", "warn"));
+}
+
+/**
+ * Set a progress bar; without a known end it shows that something happens.
+ * @param {HTMLProgressElement} bar
+ * @param {Job} job
+ */
+export function setProgress(bar, job) {
+  bar.className = { succeeded: "done", failed: "bad" }[/** @type {string} */ (job.state)] ?? "";
+  if (job.total_steps) {
+    bar.max = job.total_steps;
+    bar.value = job.step;
+  } else if (job.state === "running") {
+    bar.removeAttribute("value");
+  } else {
+    bar.value = 0;
+  }
+}
+
+/** @param {Job} job */
+export function progressText(job) {
+  if (job.state === "queued") return "waiting for a worker";
+  const step = formatCount(job.step);
+  return job.total_steps ? `step ${step} of ${formatCount(job.total_steps)}` : `step ${step}`;
+}
+
+/**
+ * Seconds from start to end, or to now while the job runs.
+ * @param {Job} job
+ * @param {Date} now
+ */
+export function durationOf(job, now) {
+  if (!job.started_at) return null;
+  const end = job.ended_at ? new Date(job.ended_at) : now;
+  return Math.max((end.getTime() - new Date(job.started_at).getTime()) / 1000, 0);
+}

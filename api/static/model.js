@@ -1,0 +1,54 @@
+// The job's spec for people: the layers as a table, how it trains as a list.
+
+import { make } from "./dom.js";
+import { formatCount } from "./format.js";
+
+/** Of a layer: shown in columns of their own, so not among its options. */
+const COLUMNS = new Set(["type", "name", "units", "filters", "activation"]);
+/** Options that every layer has; only another value is worth a reader's time. @type {Record<string, unknown>} */
+const USUAL = { bias_init: "zeros", use_bias: true };
+
+/** @param {unknown} value @returns {string} */
+function inline(value) {
+  if (value === null || typeof value !== "object") return String(value);
+  const { type, ...rest } = /** @type {Record<string, unknown>} */ (value);
+  const options = Object.entries(rest).filter(([, option]) => option !== null).map(([name, option]) => `${name} ${inline(option)}`);
+  return [type, options.join(", ")].filter(Boolean).join(" · ");
+}
+
+/** @param {Record<string, unknown>} layer @param {number} index */
+function layerRow(layer, index) {
+  const options = Object.entries(layer).filter(([name, value]) => !COLUMNS.has(name) && value !== null && USUAL[name] !== value);
+  return make("tr", {},
+    make("td", { class: "number" }, String(index + 1)),
+    make("td", {}, String(layer.type), " ", layer.name ? make("span", { class: "muted" }, String(layer.name)) : null),
+    make("td", { class: "number" }, String(layer.units ?? layer.filters ?? "")),
+    make("td", {}, String(layer.activation ?? "")),
+    make("td", { class: "muted" }, options.map(([name, value]) => `${name} ${inline(value)}`).join(", ")));
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {Record<string, any>} spec the job's spec
+ */
+export function showModel(host, spec) {
+  const { model, train, optimizer, data } = spec;
+  const schedule = optimizer?.schedule ? `, ${inline(optimizer.schedule)} schedule` : "";
+  /** @type {Array<[string, string | false]>} */
+  const facts = [
+    ["Input", `[${model.input.join(", ")}]`],
+    ["Loss", spec.loss],
+    ["Optimizer", `${optimizer.type}, learning rate ${optimizer.lr}${schedule}`],
+    ["Length", train.epochs ? `${formatCount(train.epochs)} epochs` : `${formatCount(train.steps)} steps`],
+    ["Batch size", train.batch_size ? formatCount(train.batch_size) : "all rows"],
+    ["Seed", String(train.seed)],
+    ["Validation", data?.validation?.fraction ? `${Math.round(100 * data.validation.fraction)} % of the rows` : false],
+  ];
+  host.replaceChildren(
+    make("div", { class: "scroll" }, make("table", {},
+      make("thead", {}, make("tr", {},
+        ...["", "Layer", "Units", "Activation", "Options"].map((head) => make("th", head === "Units" ? { class: "number", scope: "col" } : { scope: "col" }, head)))),
+      make("tbody", {}, ...model.layers.map(layerRow)))),
+    make("dl", { class: "facts" }, ...facts.filter(([, value]) => value).flatMap(([term, value]) =>
+      [make("dt", {}, term), make("dd", {}, String(value))])));
+}

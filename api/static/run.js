@@ -1,0 +1,177 @@
+// The page of one run: hears its events and brings each part of the page up to date.
+
+import { ApiError, cancelJob, FINAL_STATES, getCurves, getDiagnostics, getJob, watchJob, weightsUrl } from "./api.js";
+import { Chart, firstNonFinite } from "./curves.js";
+import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
+import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
+import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
+import { showModel } from "./model.js";
+import { passes, showReport } from "./report.js";
+
+/** @typedef {import("./api.js").Job} Job */
+/** @typedef {import("./curves.js").Curve} Curve */
+
+/** Events come in bursts: at most one refresh in so many milliseconds. */
+const REFRESH = 400;
+
+const id = byId("run").dataset.job ?? "";
+const loss = new Chart(byId("loss-chart"), [
+  { key: "loss", title: "training", tone: "train" },
+  { key: "val_loss", title: "validation", tone: "validation" },
+], "Loss by training step");
+/** @type {Chart | null} */
+let accuracy = null;
+let hasReport = false;
+let hasModel = false;
+
+/** @param {Job} job */
+function showJob(job) {
+  document.title = `${job.name || job.id} · ${job.state} · texelgrad`;
+  byId("name").textContent = job.name || "Unnamed run";
+  byId("identity").textContent = job.id;
+  byId("tags").replaceChildren(...Object.entries(job.tags ?? {}).map(([name, value]) => label(`${name}: ${value}`)));
+  const state = stateLabel(job);
+  if (byId("state").textContent !== state.textContent) byId("state").replaceChildren(state);
+
+  byId("failure").hidden = !job.message || job.state === "succeeded";
+  byId("failure-cause").textContent = (job.cause ?? "").replaceAll("_", " ");
+  byId("failure-message").textContent = job.message ?? "";
+
+  setProgress(byId("progress", HTMLProgressElement), job);
+  byId("progress-text").textContent = progressText(job);
+  byId("cancel").hidden = FINAL_STATES.has(job.state);
+  byId("cancel", HTMLButtonElement).disabled = Boolean(job.cancel_requested_at);
+  for (const format of /** @type {const} */ (["safetensors", "npz"])) {
+    const link = byId(format, HTMLAnchorElement);
+    link.href = weightsUrl(id, format);
+    link.hidden = job.state !== "succeeded";
+  }
+
+  const { metrics } = job;
+  fillList(byId("tiles"), [
+    ["Loss", formatNumber(metrics.loss)],
+    ["Validation loss", "val_loss" in metrics && formatNumber(metrics.val_loss)],
+    ["Validation accuracy", "val_accuracy" in metrics && formatPercent(metrics.val_accuracy)],
+    ["Duration", formatDuration(durationOf(job, new Date()))],
+    ["Backend", job.backend],
+    ["Renderer", rendererLabel(job)],
+  ], true);
+  if (!hasModel) showModel(byId("model"), job.spec);
+  if (!hasModel) byId("spec").textContent = JSON.stringify(job.spec, null, 2);
+  hasModel = true;
+  showTimings(job);
+  byId("run").hidden = false;
+}
+
+/** @param {Job} job */
+function showTimings({ record }) {
+  byId("timings-empty").hidden = record !== null;
+  if (!record) return;
+  const timings = record.timings ?? {};
+  const ms = (/** @type {unknown} */ value) => (typeof value === "number" ? formatDuration(value / 1000) : null);
+  const perStep = timings.steps ? timings.trainMs / timings.steps : null;
+  fillList(byId("timings"), [
+    ["Compile", ms(timings.compileMs)],
+    ["Data upload", ms(timings.uploadMs)],
+    ["First step", ms(timings.firstStepMs)],
+    ["Training", ms(timings.trainMs)],
+    ["One step", perStep === null ? null : `${formatNumber(perStep, 3)} ms`],
+    ["Steps", formatCount(timings.steps)],
+    ["Parameters", formatCount(record.parameters)],
+    ["Draws a step", formatCount(record.drawsPerStep)],
+    ["GL calls a step", formatCount(record.glCallsPerStep)],
+    ["Textures, peak", formatBytes(record.peakTextureBytes)],
+    ["Plan key", record.planKey && make("code", {}, record.planKey)],
+  ]);
+}
+
+/** @param {string} part "loss" or "accuracy" @param {Record<string, Curve>} curves @param {Record<string, string>} titles */
+function noteNonFinite(part, curves, titles) {
+  const notes = Object.entries(titles).flatMap(([key, title]) => {
+    const found = curves[key] && firstNonFinite(curves[key]);
+    return found ? [`The ${title} is ${formatNumber(found.value)} at step ${formatCount(found.step)}, marked in the chart.`] : [];
+  });
+  byId(`${part}-note`).hidden = notes.length === 0;
+  byId(`${part}-note`).textContent = notes.join(" ");
+}
+
+/** @param {Record<string, Curve>} curves */
+function showCurves(curves) {
+  loss.show(curves);
+  noteNonFinite("loss", curves, { loss: "training loss", val_loss: "validation loss" });
+  if (!("val_accuracy" in curves)) return;
+  byId("accuracy").hidden = false;
+  accuracy ??= new Chart(byId("accuracy-chart"),
+    [{ key: "val_accuracy", title: "validation", tone: "validation" }], "Accuracy by training step");
+  accuracy.show(curves);
+  noteNonFinite("accuracy", curves, { val_accuracy: "validation accuracy" });
+}
+
+async function refresh() {
+  const job = await getJob(id);
+  showJob(job);
+  const [curves, report] = await Promise.all([getCurves(id), hasReport ? null : getDiagnostics(id)]);
+  showCurves(curves);
+  if (report) {
+    hasReport = true;
+    const good = passes(report);
+    byId("verdict").replaceChildren(label(good ? "all proofs passed" : "a proof failed", good ? "good" : "bad"));
+    showReport(byId("report"), report);
+  }
+  return job;
+}
+
+/**
+ * A function that runs `task` soon, never twice at once and not more often than every REFRESH milliseconds.
+ * @param {() => Promise<unknown>} task
+ */
+function throttled(task) {
+  let isWanted = false;
+  let isRunning = false;
+  return async () => {
+    isWanted = true;
+    if (isRunning) return;
+    isRunning = true;
+    while (isWanted) {
+      isWanted = false;
+      await task();
+      await new Promise((resolve) => setTimeout(resolve, REFRESH));
+    }
+    isRunning = false;
+  };
+}
+
+async function main() {
+  byId("log-scale", HTMLInputElement).addEventListener("change", (event) =>
+    loss.setLogarithmic(/** @type {HTMLInputElement} */ (event.target).checked));
+  byId("cancel").addEventListener("click", async () => {
+    byId("cancel", HTMLButtonElement).disabled = true;
+    await cancelJob(id).catch(showProblem);
+    refresh().catch(showProblem);
+  });
+
+  const job = await refresh();
+  if (FINAL_STATES.has(job.state)) return;
+  const update = throttled(async () => {
+    try {
+      const { state } = await refresh();
+      if (!FINAL_STATES.has(state)) return;
+      stop();
+      showConnection("");
+    } catch {
+      showConnection("connection lost, trying again", "bad");
+    }
+  });
+  const stop = watchJob(id, {
+    onChange: update,
+    onConnection: (isUp) => {
+      showConnection(isUp ? "live" : "connection lost, trying again", isUp ? "good" : "bad");
+      // What happened while we were not listening, the end of the run included.
+      update();
+    },
+  });
+}
+
+main().catch((error) => {
+  showProblem(error instanceof ApiError && error.status === 404 ? "There is no such run." : error);
+});
