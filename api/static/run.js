@@ -64,8 +64,9 @@ function showJob(job) {
 }
 
 /** @param {Job} job */
-function showTimings({ record }) {
+function showTimings({ record, state }) {
   byId("timings-empty").hidden = record !== null;
+  byId("timings-empty").textContent = FINAL_STATES.has(state) ? "This run recorded none." : "Known once the run has ended.";
   if (!record) return;
   const timings = record.timings ?? {};
   const ms = (/** @type {unknown} */ value) => (typeof value === "number" ? formatDuration(value / 1000) : null);
