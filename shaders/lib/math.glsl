@@ -3,12 +3,16 @@
 // Only + - * /, comparisons, floor, bit casts and integers are used. Written for compilers that may contract a * b + c and
 // that may rewrite (a + b) - a as b: no result depends on a rounding error that such rewriting would remove.
 // NaN in gives NaN out, overflow gives infinity, and denormal results may be flushed to zero.
-// A comparison that is false for NaN keeps it: `x < c ? c : x`, never max(x, c), which loses it on real drivers.
+// Where NaN must survive, comparisons are made on the bits: Mesa compiles `x < c ? c : x` to max(x, c), which drops it.
 // The coefficients are printed by scripts/derive_math.py; docs/numerics.md has the derivations and the measured errors.
 
 const uint TG_SIGN_BIT = 0x80000000u;
 const uint TG_INF_BITS = 0x7f800000u;
 const uint TG_NAN_BITS = 0x7fc00000u;
+
+const uint TG_4_BITS = 0x40800000u;
+const uint TG_88_BITS = 0x42b00000u;
+const uint TG_89_BITS = 0x42b20000u;
 
 const float TG_LOG2_E = 1.44269504;
 const float TG_LN2_HI = 0.693145752;    // 16 significant bits: n * TG_LN2_HI is exact for |n| <= 128
@@ -23,7 +27,13 @@ bool tg_isnan(float x) { return (floatBitsToUint(x) & ~TG_SIGN_BIT) > TG_INF_BIT
 bool tg_isinf(float x) { return (floatBitsToUint(x) & ~TG_SIGN_BIT) == TG_INF_BITS; }
 bool tg_isfinite(float x) { return (floatBitsToUint(x) & ~TG_SIGN_BIT) < TG_INF_BITS; }
 
-float tg_relu(float x) { return x < 0. ? 0. : x; }
+// x > limit and x < -limit by bits, false for NaN; limit is the bits of a float >= 0
+bool tg_above(float x, uint limit) { return floatBitsToUint(x) - limit - 1u < TG_INF_BITS - limit; }
+bool tg_below(float x, uint limit) { return floatBitsToUint(x) - (limit | TG_SIGN_BIT) - 1u < TG_INF_BITS - limit; }
+
+float tg_relu(float x) { return tg_below(x, 0u) ? 0. : x; }
+// y = relu(x); dy passes where y > 0 or y is NaN
+float tg_relu_grad(float y, float dy) { return (floatBitsToUint(y) << 1) == 0u ? 0. : dy; }
 
 // 2^n for a whole n from -127, which gives 0, to 127. Any n that is NaN gives some float.
 float tg_exp2i(float n) { return uintBitsToFloat(uint(int(n) + 127) << 23); }
@@ -40,19 +50,19 @@ float tg_expm1_reduced(float r) {
 
 // exp(x) = 2^n exp(r) with n whole, |r| <= ln(2) / 2
 float tg_exp(float x) {
-  x = x < -88. ? -88. : x;  // n >= -127
-  x = x > 89. ? 89. : x;    // n <= 128
+  x = tg_below(x, TG_88_BITS) ? -88. : x;  // n >= -127
+  x = tg_above(x, TG_89_BITS) ? 89. : x;   // n <= 128
   float n = floor(x * TG_LOG2_E + 0.5);
   float r = (x - n * TG_LN2_HI) - n * TG_LN2_LO;
-  bool top = n > 127.;  // 2^128 is no float: scale by 2^127, then double
-  float y = (1. + tg_expm1_reduced(r)) * tg_exp2i(top ? 127. : n);
-  return top ? y + y : y;
+  float p = 1. + tg_expm1_reduced(r);
+  bool top = n > 127.;  // 2^128 is no float; doubling p and not the product, whose factors Mesa reorders: 2 * 2^127
+  return (top ? p + p : p) * tg_exp2i(top ? 127. : n);
 }
 
 // expm1(x) = 2^n expm1(r) + (2^n - 1), the same n and r; exact where n = 0
 float tg_expm1(float x) {
-  x = x < -88. ? -88. : x;
-  x = x > 89. ? 89. : x;
+  x = tg_below(x, TG_88_BITS) ? -88. : x;
+  x = tg_above(x, TG_89_BITS) ? 89. : x;
   float n = floor(x * TG_LOG2_E + 0.5);
   float r = (x - n * TG_LN2_HI) - n * TG_LN2_LO;
   bool top = n > 127.;
@@ -132,7 +142,7 @@ float tg_tanh(float x) {
 // x P(x^2) below 1, 1 - exp(-|x| Q(|x|)) above, sign(x) from 4 on
 float tg_erf(float x) {
   float a = abs(x);
-  a = a > 4. ? 4. : a;
+  a = tg_above(a, TG_4_BITS) ? 4. : a;
   float z = a * a;
   float p = -0.000556318846;
   p = p * z + 0.00490007829;
@@ -156,6 +166,9 @@ TG_BVEC4(tg_isnan)
 TG_BVEC4(tg_isinf)
 TG_BVEC4(tg_isfinite)
 TG_VEC4(tg_relu)
+vec4 tg_relu_grad(vec4 y, vec4 dy) {
+  return vec4(tg_relu_grad(y.x, dy.x), tg_relu_grad(y.y, dy.y), tg_relu_grad(y.z, dy.z), tg_relu_grad(y.w, dy.w));
+}
 TG_VEC4(tg_exp)
 TG_VEC4(tg_expm1)
 TG_VEC4(tg_log)
