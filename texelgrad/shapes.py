@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from texelgrad.config import Settings
@@ -13,12 +13,22 @@ from texelgrad.spec import MAX_STEPS, Adam, Dense, JobSpec
 
 
 @dataclass(frozen=True)
+class Stats:
+    """What is stored of an array's values, so that later checks need not read them."""
+
+    min: float
+    max: float
+    integral: bool  # every value is whole
+    row_sums_one: bool  # every row sums to 1 within 1e-5; false for a plain column
+
+
+@dataclass(frozen=True)
 class ArrayInfo:
     """What is known of an array without its bytes; `shape` has the rows first."""
 
     dtype: str  # float32 | int32
     shape: tuple[int, ...]
-    stats: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())  # see datasets.describe
+    stats: Stats
 
     @property
     def rows(self) -> int:
@@ -149,31 +159,22 @@ def data_faults(spec: JobSpec, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
 
 def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[Fault]:
     """Whether the targets suit the loss and the last layer's units."""
-    row = list(y.shape[1:])
-    low, high = y.stats.get("min"), y.stats.get("max")
-    known = low is not None and high is not None
-    if loss == "softmax_cross_entropy":
-        if not row:
-            if not y.stats.get("integral", True):
-                yield Fault("data", "y has class numbers that are not whole", None, f"0 to {units - 1}")
-            elif known and low < 0:
-                yield Fault("data", "y has a class number below 0", low, f"0 to {units - 1}")
-            elif known and high > units - 1:
-                message = f"gives {units} classes, but y goes up to {int(high)}"
-                yield Fault(field, message, units, f"at least {int(high) + 1}")
-        elif row != [units]:
-            yield _width_fault(field, units, row)
-        elif known and not (low >= 0 and y.stats.get("row_sums_one", False)):
-            legal = "rows of probabilities that sum to 1, or one class number a row"
-            yield Fault("data", "y has rows that are no probabilities", None, legal)
-        return
-    if (row or [1]) != [units]:
-        yield _width_fault(field, units, row)
-    if loss == "bce" and known and not (low >= 0 and high <= 1):
-        outside = low if low < 0 else high
+    row, stats = list(y.shape[1:]), y.stats
+    if loss == "softmax_cross_entropy" and not row:
+        legal = f"0 to {units - 1}"
+        if not stats.integral:
+            yield Fault("data", "y has class numbers that are not whole", None, legal)
+        elif stats.min < 0:
+            yield Fault("data", "y has a class number below 0", stats.min, legal)
+        elif stats.max > units - 1:
+            message = f"gives {units} classes, but y goes up to {stats.max:.0f}"
+            yield Fault(field, message, units, f"at least {stats.max + 1:.0f}")
+    elif (row or [1]) != [units]:
+        message = f"gives rows of [{units}], but y has rows of {row}"
+        yield Fault(field, message, units, str((row or [1])[0]) if len(row) < 2 else None)
+    elif loss == "softmax_cross_entropy" and not (stats.min >= 0 and stats.row_sums_one):
+        legal = "rows of probabilities that sum to 1, or one class number a row"
+        yield Fault("data", "y has rows that are no probabilities", None, legal)
+    elif loss == "bce" and not (stats.min >= 0 and stats.max <= 1):
+        outside = stats.min if stats.min < 0 else stats.max
         yield Fault("data", "y has values outside 0 to 1, which bce can't take", outside, "0 to 1")
-
-
-def _width_fault(field: str, units: int, row: list[int]) -> Fault:
-    message = f"gives rows of [{units}], but y has rows of {row}"
-    return Fault(field, message, units, str(row[0]) if len(row) == 1 else "1" if not row else None)

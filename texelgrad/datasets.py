@@ -1,0 +1,123 @@
+"""Uploaded files as arrays: checked before anything is allocated, normalised to what the page reads. No database.
+
+`x` becomes float32 [n, ...]; `y` int32 [n] where it is a column of whole numbers, else float32 [n] or [n, k].
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from texelgrad.config import Settings
+from texelgrad.errors import Fault, Invalid
+from texelgrad.read_csv import read_csv
+from texelgrad.read_npz import read_npz
+from texelgrad.shapes import ArrayInfo, Stats
+
+Array = NDArray[Any]
+FORMATS = ("npz", "csv")
+_MAX_AXES = 5  # rows and four more
+_INT32 = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True)
+class NamedArray:
+    """One array of a data set, ready to be stored."""
+
+    name: str
+    role: str  # input | target
+    info: ArrayInfo
+    data: Array  # little-endian, C order
+
+    def view(self) -> memoryview:
+        """Its bytes, not copied."""
+        return self.data.reshape(-1).view(np.uint8).data
+
+
+def read_upload(
+    file: IO[bytes], format_name: str, settings: Settings, target: str | None
+) -> list[NamedArray]:
+    """The arrays of an uploaded file. `target` names the label column of a CSV. Raises Invalid with every fault."""
+    if format_name == "npz":
+        if target is not None:
+            raise Invalid(
+                [Fault("target", "is for CSV files", target, "leave it out: npz files name x and y")]
+            )
+        x, y = read_npz(file, settings.max_data_bytes)
+    else:
+        x, y = read_csv(file, target, settings.max_data_bytes)
+    return normalise(x, y)
+
+
+def normalise(x: Array, y: Array) -> list[NamedArray]:
+    """Check two arrays against each other and for what no training survives; raises Invalid with every fault."""
+    if x.ndim == 1:
+        x = x[:, None]
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    faults = [fault for name, array in (("x", x), ("y", y)) for fault in _array_faults(name, array)]
+    if y.ndim > 2:
+        faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
+    if x.ndim and y.ndim and x.shape[0] != y.shape[0]:
+        message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
+        faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
+    if faults:
+        raise Invalid(faults)
+    whole = y.ndim == 1 and bool(np.all(y == np.floor(y)) and y.min() >= _INT32.min and y.max() <= _INT32.max)
+    return [
+        _named("x", "input", x.astype("<f4")),
+        _named("y", "target", y.astype("<i4" if whole else "<f4")),
+    ]
+
+
+def content_hash(arrays: list[NamedArray]) -> str:
+    """SHA-256, in hex, of the arrays' descriptions and bytes."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(json.dumps([array.name, array.role, array.info.dtype, array.info.shape]).encode())
+        digest.update(array.view())
+    return digest.hexdigest()
+
+
+def _array_faults(name: str, array: Array) -> list[Fault]:
+    """What is wrong with one array by itself."""
+    if array.dtype.kind not in "biuf":
+        return [Fault(name, "is not of numbers", str(array.dtype), "float, integer or boolean")]
+    if not 1 <= array.ndim <= _MAX_AXES:
+        return [Fault(name, "has a wrong number of axes", list(array.shape), f"1 to {_MAX_AXES}, rows first")]
+    if array.size == 0:
+        return [Fault(name, "is empty", list(array.shape), "at least one row and one value a row")]
+    faults: list[Fault] = []
+    if array.dtype.kind == "f":
+        finite = np.isfinite(array)
+        if not finite.all():
+            index = [int(axis) for axis in np.unravel_index(int(np.argmin(finite)), array.shape)]
+            count = int(array.size - np.count_nonzero(finite))
+            message = f"has {count} values that are not finite, the first at {index}"
+            faults.append(Fault(name, message, str(array[tuple(index)]), "finite numbers"))
+        elif float(np.abs(array).max()) > float(np.finfo(np.float32).max):
+            faults.append(
+                Fault(name, "has values beyond float32", float(np.abs(array).max()), "up to 3.4e38")
+            )
+    return faults
+
+
+def _named(name: str, role: str, array: Array) -> NamedArray:
+    array = np.ascontiguousarray(array)
+    info = ArrayInfo(
+        dtype="int32" if array.dtype.kind == "i" else "float32",
+        shape=tuple(array.shape),
+        stats=Stats(
+            min=float(array.min()),
+            max=float(array.max()),
+            integral=bool(np.all(array == np.floor(array))),
+            row_sums_one=array.ndim == 2
+            and bool(np.all(np.abs(array.sum(axis=1, dtype=np.float64) - 1) <= 1e-5)),
+        ),
+    )
+    return NamedArray(name, role, info, array)
