@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from array import array
+from collections import Counter
 from typing import IO, Any
 
 import numpy as np
@@ -67,11 +68,7 @@ def _target_index(header: list[str], target: str | None) -> int:
         legal = f"2 to {_MAX_COLUMNS} comma-separated names"
         raise Invalid([Fault("file", "has no usable header line", len(header), legal)])
     columns = ", ".join(header[:100])
-    if (
-        twice := sorted({name for name in header if header.count(name) > 1})[:10]
-        if len(set(header)) < len(header)
-        else []
-    ):
+    if twice := sorted(name for name, count in Counter(header).items() if count > 1)[:10]:
         raise Invalid([Fault("file", "names columns twice", twice, "a name of its own for each")])
     if target is None:
         raise Invalid([Fault("target", "is missing: which column has the targets?", None, columns)])

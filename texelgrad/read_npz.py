@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+import zlib
 from typing import IO, Any
 
 import numpy as np
@@ -14,7 +15,19 @@ from texelgrad.errors import Fault, Invalid
 
 _MEMBERS = ("x.npy", "y.npy")
 _MAX_HEADER = 10_000  # bytes
+_MAX_RATIO = 1032  # of deflate
 _BLOCK = 1 << 20  # bytes read at once
+
+# RuntimeError: encrypted; NotImplementedError: a compression that Python lacks
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    NotImplementedError,
+)
 
 
 def read_npz(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -28,6 +41,10 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any
         names = sorted(name.removesuffix(".npy") for name in sizes)
         if sorted(sizes) != sorted(_MEMBERS) or len(archive.infolist()) != len(_MEMBERS):
             raise Invalid([Fault("file", "needs exactly the arrays x and y", names[:20], "x, y")])
+        if not all(_is_plausible(item) for item in archive.infolist()):
+            raise Invalid(
+                [Fault("file", "has a size that its packed bytes can't make", None, "npz by NumPy")]
+            )
         if sum(sizes.values()) > max_bytes:
             legal = f"at most {max_bytes} bytes"
             raise Invalid([Fault("file", "is too large unpacked", sum(sizes.values()), legal)])
@@ -38,19 +55,18 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any
                 arrays.append(_read_member(archive, member))
             except _Refused as refused:
                 faults.append(refused.fault)
-            except (
-                zipfile.BadZipFile,
-                ValueError,
-                EOFError,
-                OSError,
-                RuntimeError,
-                NotImplementedError,
-            ) as error:
-                # RuntimeError: encrypted; NotImplementedError: a compression that Python lacks
+            except _UNREADABLE as error:
                 faults.append(Fault(member[0], f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
     return arrays[0], arrays[1]
+
+
+def _is_plausible(item: zipfile.ZipInfo) -> bool:
+    """Whether so many bytes can come out: a tiny file must not make us reserve all that the limit allows."""
+    if item.compress_type == zipfile.ZIP_STORED:
+        return item.file_size == item.compress_size
+    return item.compress_type == zipfile.ZIP_DEFLATED and item.file_size <= _MAX_RATIO * item.compress_size
 
 
 class _Refused(Exception):
