@@ -1,0 +1,71 @@
+// Writes every kernel that the engine can compile, as the text that a driver would get, to standard output as JSON:
+// [{name, text, origins}]. Kernels come from plans lowered over a matrix of job specs, so nothing is listed twice.
+import { readdirSync, readFileSync } from "node:fs";
+import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js";
+import { lower } from "../browser_runtime/backends/webgl2/lower.js";
+import { buildPlan } from "../browser_runtime/plan/plan.js";
+
+const root = new URL("../shaders/", import.meta.url);
+const files = Object.fromEntries(
+  readdirSync(root, { recursive: true })
+    .filter((path) => path.endsWith(".glsl"))
+    .map((path) => [path.replaceAll("\\", "/"), readFileSync(new URL(path, root), "utf8")]),
+);
+
+const ACTIVATIONS = ["linear", "relu", "sigmoid", "tanh"];
+/** The loss, what its labels are, and the units of its output. */
+const LOSSES = [
+  { loss: "bce", labels: "values", units: 1 },
+  { loss: "bce", labels: "values", units: 3 },
+  { loss: "bce", labels: "index", units: 1 },
+  { loss: "mse", labels: "values", units: 5 },
+  { loss: "softmax_cross_entropy", labels: "index", units: 10 },
+  { loss: "softmax_cross_entropy", labels: "values", units: 10 },
+];
+const OPTIMIZERS = [
+  { type: "sgd", lr: 0.1, momentum: 0 },
+  { type: "sgd", lr: 0.1, momentum: 0.9 },
+  { type: "adam", lr: 0.001, beta1: 0.9, beta2: 0.999, eps: 1e-8 },
+];
+/** Small nets update where the gradient is made; in wide ones that is a draw of its own. */
+const SIZES = [{ inputs: 3, hidden: 5, batch: 16 }, { inputs: 784, hidden: 512, batch: 128 }];
+const DEVICES = [4, 8].map((maxDrawBuffers) => ({ maxDrawBuffers, maxTextureSize: 8192, maxArrayLayers: 2048 }));
+const DIALECTS = ["rgba32f", "rgba32ui"].flatMap((format) => ["texture", "texelFetch"].map((fetch) => ({ format, fetch })));
+
+/** @yields {{spec: object, labels: string}} */
+function* jobs() {
+  for (const { loss, labels, units } of LOSSES) {
+    for (const activation of ACTIVATIONS) {
+      for (const optimizer of OPTIMIZERS) {
+        for (const { inputs, hidden, batch } of SIZES) {
+          const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
+          // Only mse takes outputs that an activation has bent.
+          const last = loss === "mse" ? activation : "linear";
+          const layers = [dense("dense_1", hidden, activation), dense("dense_2", hidden, activation), dense("dense_3", units, last)];
+          const metrics = loss === "mse" ? [] : ["accuracy"];
+          yield { spec: { model: { input: [inputs], layers }, loss, metrics, optimizer, train: { batch_size: batch } }, labels, batch };
+        }
+      }
+    }
+  }
+}
+
+/** Every draw of a lowered plan, wherever it is kept. */
+function draws({ phases, gathers, reductions }) {
+  return [phases, gathers, reductions].flatMap((group) => Object.values(group).flat());
+}
+
+const expanded = new Map();
+for (const { spec, labels, batch } of jobs()) {
+  const plan = buildPlan(spec, { labels });
+  for (const limits of DEVICES) {
+    const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch });
+    for (const { source } of draws(lowered)) {
+      for (const dialect of DIALECTS) {
+        const { text, origins } = kernelText(source, files, dialect);
+        if (!expanded.has(text)) expanded.set(text, { name: source.shader, text, origins });
+      }
+    }
+  }
+}
+process.stdout.write(JSON.stringify([...expanded.values()]));
