@@ -24,7 +24,7 @@ is_stamped() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 # ---- system packages ----------------------------------------------------------------------------------------------
 
 is_debian() { [[ -r /etc/debian_version ]] && command -v apt-get >/dev/null; }
-has_chromium() { [[ -n ${CHROMIUM:-} ]] || command -v chromium-headless-shell chromium chrome >/dev/null; }
+has_chromium() { [[ -n ${CHROMIUM:-} ]] || command -v chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome >/dev/null; }
 has_postgres() { command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; }
 
 # Print the Debian package of every listed need that this machine lacks.
