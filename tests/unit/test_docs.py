@@ -1,0 +1,76 @@
+"""What the documents promise exists: settings with their defaults, commands, files that are linked to."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from texelgrad.config import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def setting_rows() -> list[str]:
+    """One line of the table in docs/operations.md for each setting."""
+    rows: list[str] = []
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = json.dumps(default) if isinstance(default, (list, bool)) else str(default)
+        value = f"`{shown}`" if shown else ""
+        rows.append(f"| `TEXELGRAD_{name.upper()}` | {value} | {field.description} |")
+    return rows
+
+
+def shell_commands(document: Path) -> list[str]:
+    """The commands in a document's ```sh blocks, one a line, without comments and with continued lines joined."""
+    text = document.read_text().replace("\\\n", " ")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = (re.sub(r"\s#\s.*", "", line).strip() for block in blocks for line in block.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_every_setting_stands_in_the_operations_guide():
+    """With its default and its help, word for word: the table cannot go stale."""
+    text = (ROOT / "docs/operations.md").read_text()
+    assert [row for row in setting_rows() if row not in text] == []
+    named = set(re.findall(r"^\| `(TEXELGRAD_\w+)`", text, re.MULTILINE))
+    assert named == {f"TEXELGRAD_{name.upper()}" for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_document_names_an_unknown_setting(document: Path):
+    """A setting that was renamed leaves no trace."""
+    known = {f"TEXELGRAD_{name.upper()}" for name in Settings.model_fields}
+    assert set(re.findall(r"\bTEXELGRAD_[A-Z_]+\b", document.read_text())) <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(document: Path):
+    """Relative links and pictures exist."""
+    for target in re.findall(r"\]\(([^)#\s]+)", document.read_text()):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_exist(document: Path):
+    """Scripts, make targets and subcommands that a document tells the reader to run."""
+    from texelgrad.cli import main
+
+    makefile = (ROOT / "Makefile").read_text()
+    for command in shell_commands(document):
+        program, *arguments = command.split()
+        if program.startswith("./"):
+            assert (ROOT / program).is_file(), command
+        elif program == "make":
+            assert re.search(rf"^{re.escape(arguments[0])}:", makefile, re.MULTILINE), command
+        elif program.endswith("texelgrad"):
+            assert arguments[0] in main.commands, command
+        elif program == "python":
+            assert (ROOT / arguments[0]).is_file(), command
+        else:
+            assert program in {"curl", "docker", "pip", "export", "cd", "git"}, command
