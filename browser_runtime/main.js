@@ -1,0 +1,140 @@
+// The worker's page: fetches the job, trains it with texelgrad.js, posts what comes of it (docs/page-protocol.md).
+// The only file of the engine that touches `window` and the network. No training logic here.
+
+import { EngineError } from "./errors.js";
+import { MetricsSender } from "./train/metrics_sender.js";
+import { compile, probe } from "./texelgrad.js";
+
+/**
+ * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
+ * @typedef {{
+ *   spec: any,
+ *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>} | null,
+ *   resume: {url: string, step: number} | null,
+ *   allow_software: boolean,
+ * }} Job
+ */
+
+/** The attempt is no longer ours: nothing that we post is kept, so there is nothing left to do. */
+class Fenced extends Error {}
+
+const abort = new AbortController();
+let fenced = false;
+
+Object.assign(globalThis, {
+  texelgradPage: {
+    /** Shows that this browser can train, and loads what training needs. @returns {Promise<object>} the device record */
+    async prove() {
+      const device = await probe();
+      if (!device.webgl2) throw new EngineError("no_webgl2", "this browser has no WebGL2 context");
+      if (!device.float32) throw new EngineError("no_float_targets", "a float32 texture could not be rendered and read");
+      return device;
+    },
+
+    /** Begins the job; returns at once. */
+    start() {
+      train().catch(reportFailure);
+    },
+
+    /** Stops at the next burst. */
+    cancel() {
+      abort.abort();
+    },
+  },
+});
+
+/** Trains the job of this page from its start, or from its checkpoint, to its end. */
+async function train() {
+  /** @type {Job} */
+  const job = await (await get("job")).json();
+  const { spec } = job;
+  const session = await compile(spec, {
+    backend: spec.backend,
+    shaderUrl: address("shaders/bundle.json"),
+    allowSoftware: job.allow_software,
+    signal: abort.signal,
+    ...(job.data && { data: { x: await readArrays(job.data.inputs), y: await readArrays(job.data.targets) } }),
+  });
+  try {
+    if (spec.diagnostics !== "none") await postJson("diagnostics", await session.diagnose(spec.diagnostics));
+    if (job.resume) await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer()));
+    const final = await runInPieces(session, spec.checkpoint.every_steps);
+    await post("weights", new Blob([await session.weightsFile()]));
+    await postJson("result", { record: session.record, final });
+  } finally {
+    session.dispose();
+  }
+}
+
+/**
+ * Runs to the end, with a checkpoint at every multiple of `everySteps`.
+ * @param {Awaited<ReturnType<typeof compile>>} session
+ * @param {number | null} everySteps
+ * @returns {Promise<object>} step and last values of the curves
+ */
+async function runInPieces(session, everySteps) {
+  const metrics = new MetricsSender((frame) => post("metrics", frame), session.totalSteps);
+  /** @param {import("./train/metrics_sender.js").Point[]} points */
+  const onTelemetry = (points) => metrics.add(points);
+  for (;;) {
+    const steps = everySteps ? everySteps - (session.step % everySteps) : undefined;
+    const { step, done } = await session.run({ steps, onTelemetry, signal: abort.signal });
+    await metrics.flush();
+    if (done) return { step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
+    await post(`checkpoint?step=${step}`, new Blob([await session.checkpoint()]));
+  }
+}
+
+/**
+ * @param {Record<string, ArrayDescription>} arrays
+ * @returns {Promise<any>} the one array, or a map of several, as `{shape, dtype, data}`
+ */
+async function readArrays(arrays) {
+  const entries = await Promise.all(
+    Object.entries(arrays).map(async ([name, { shape, dtype, url }]) => {
+      const bytes = await (await get(url)).arrayBuffer();
+      const data = dtype === "int32" ? new Int32Array(bytes) : new Float32Array(bytes);
+      return /** @type {const} */ ([name, { shape, dtype, data }]);
+    }),
+  );
+  return entries.length === 1 ? entries[0][1] : Object.fromEntries(entries);
+}
+
+/** @param {any} error */
+async function reportFailure(error) {
+  if (error instanceof Fenced || fenced) return;
+  const { code, message, field = null, step = null, detail = {} } = error;
+  const failure = error instanceof EngineError ? { code, message } : { code: "internal", message: String(error?.stack ?? error) };
+  await postJson("failure", { ...failure, field, step, detail });
+}
+
+/** @param {string} path @returns {string} */
+function address(path) {
+  return new URL(path, document.baseURI).href;
+}
+
+/** @param {string} path */
+async function get(path) {
+  return answered(path, await fetch(address(path)));
+}
+
+/** @param {string} path @param {Blob | string} body a Blob where it is large: 64 MB took 0.5 s, an ArrayBuffer 46 s */
+async function post(path, body) {
+  return answered(path, await fetch(address(path), { method: "POST", body }));
+}
+
+/** @param {string} path @param {object} value its non-finite numbers become the strings "NaN", "Infinity", "-Infinity" */
+function postJson(path, value) {
+  return post(path, JSON.stringify(value, (_, item) => (Number.isFinite(item) || typeof item !== "number" ? item : String(item))));
+}
+
+/** @param {string} path @param {Response} response */
+function answered(path, response) {
+  if (response.status === 409) {
+    fenced = true;
+    abort.abort();
+    throw new Fenced(path);
+  }
+  if (!response.ok) throw new Error(`${path}: the runner answered ${response.status}`);
+  return response;
+}

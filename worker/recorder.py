@@ -1,0 +1,190 @@
+"""The attempt's port into the database: what the page sends becomes rows, each write fenced by the attempt's token."""
+
+from __future__ import annotations
+
+import logging
+import math
+import struct
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from sqlalchemy.orm import Session
+from typing_extensions import override
+
+from texelgrad import artifacts, repository
+from texelgrad.db import Database
+from texelgrad.domain import AttemptState, Cause
+from texelgrad.errors import Fenced, Invalid
+from texelgrad.repository import Claim, DataArray
+from worker.port import AttemptPort, Metrics
+
+_log = logging.getLogger(__name__)
+_ITEM_BYTES = 4  # of float32 and int32
+_PIECE_BYTES = 1 << 20
+_LEVELS = frozenset({"debug", "info", "warning", "error"})
+_ORDER = (AttemptState.STARTING, AttemptState.TRAINING, AttemptState.SAVING)
+
+Emit = Callable[..., None]
+"""Reports an event to the supervisor: its name, and fields that JSON can hold."""
+
+
+class Recorder(AttemptPort):
+    """Serves one claim once `begin` gave it; before that, the page finds no job."""
+
+    def __init__(self, db: Database, emit: Emit, *, allow_software: bool) -> None:
+        self._db = db
+        self._emit = emit
+        self._allow_software = allow_software
+        self._claim: Claim | None = None
+        self._launch: dict[str, Any] = {}
+        self._state = AttemptState.STARTING
+        self._lock = threading.Lock()
+
+    def begin(self, claim: Claim, launch: dict[str, Any]) -> None:
+        """Serve this claim, whose attempt is `starting`; `launch` (how Chromium was started) joins the run's record."""
+        self._claim, self._launch = claim, launch
+
+    @override
+    def job(self) -> dict[str, Any] | None:
+        claim = self._claim
+        if claim is None:
+            return None
+        self._emit("progress")
+        resume = {"url": "resume", "step": claim.resume.step} if claim.resume else None
+        data = (
+            {f"{role}s": _describe(claim.data, role) for role in ("input", "target")} if claim.data else None
+        )
+        return {
+            "job_id": claim.job_id,
+            "attempt_id": claim.attempt_id,
+            "spec": claim.spec,
+            "data": data,
+            "resume": resume,
+            "allow_software": self._allow_software,
+        }
+
+    @override
+    def data_size(self, name: str) -> int:
+        return math.prod(self._array(name).shape) * _ITEM_BYTES
+
+    @override
+    def open_data(self, name: str, start: int, end: int) -> Iterator[bytes]:
+        return self._read(self._array(name).artifact_id, start, end)
+
+    @override
+    def open_resume(self) -> Iterator[bytes]:
+        resume = self._claimed().resume
+        if resume is None:
+            raise KeyError("resume")
+        return self._read(resume.artifact_id, 0, None)
+
+    @override
+    def metrics(self, points: Metrics) -> None:
+        with self._writing(AttemptState.TRAINING) as (session, attempt):
+            last: dict[str, Any] = {}
+            if points.count:
+                repository.append_metrics(
+                    session, *attempt, points.keys, points.count, points.steps, points.values
+                )
+                row = struct.unpack(f"<{len(points.keys)}d", points.values[-8 * len(points.keys) :])
+                last = dict(zip(points.keys, row, strict=True))
+            repository.record_progress(session, *attempt, points.step, points.total_steps, last)
+
+    @override
+    def diagnostics(self, report: dict[str, Any]) -> None:
+        with self._writing() as (session, attempt):
+            repository.save_diagnostics(session, *attempt, report)
+
+    @override
+    def checkpoint(self, step: int, body: IO[bytes]) -> None:
+        with self._writing(AttemptState.TRAINING):
+            pass
+        self._store("checkpoint", body, step)
+
+    @override
+    def weights(self, body: IO[bytes]) -> None:
+        with self._writing(AttemptState.SAVING):
+            pass
+        self._store("weights", body, None)
+
+    @override
+    def log(self, level: str, message: str) -> None:
+        with self._writing() as (session, attempt):
+            repository.append_log(session, *attempt, level if level in _LEVELS else "info", message)
+
+    @override
+    def result(self, result: dict[str, Any]) -> None:
+        with self._writing(AttemptState.SAVING) as (session, attempt):
+            repository.save_record(session, *attempt, {**result["record"], "launch": self._launch})
+        self._emit("saved")
+
+    @override
+    def failure(self, failure: dict[str, Any]) -> None:
+        code, message = str(failure.pop("code", "internal")), str(failure.pop("message", ""))
+        self._emit("failed", code=code, message=message, failure=failure)
+
+    def _claimed(self) -> Claim:
+        if self._claim is None:
+            raise KeyError("no job yet")
+        return self._claim
+
+    def _array(self, name: str) -> DataArray:
+        return {array.name: array for array in self._claimed().data}[name]
+
+    def _read(self, artifact_id: str, start: int, end: int | None) -> Iterator[bytes]:
+        with self._db.read() as session:
+            for piece in artifacts.open_range(session, artifact_id, start, end):
+                self._emit("progress")
+                yield piece
+
+    def _store(self, kind: str, body: IO[bytes], step: int | None) -> None:
+        claim = self._claimed()
+        with self._guarded():
+            writer = artifacts.open_writer(
+                self._db, claim.owner_id, claim.attempt_id, claim.token, kind, step
+            )
+            while piece := body.read(_PIECE_BYTES):
+                writer.append(piece)
+                self._emit("progress")
+            writer.commit()
+
+    @contextmanager
+    def _writing(self, state: AttemptState | None = None) -> Generator[tuple[Session, tuple[str, str]]]:
+        """A transaction, with the attempt's id and token; takes the attempt to `state` first where it is not there."""
+        claim = self._claimed()
+        with self._lock, self._guarded(), self._db.write() as session:
+            attempt = (claim.attempt_id, claim.token)
+            reached = self._state
+            if state is not None:
+                for following in _ORDER[_ORDER.index(reached) + 1 : _ORDER.index(state) + 1]:
+                    repository.advance_attempt(session, *attempt, following)
+                    reached = following
+            yield session, attempt
+        self._state = reached
+        self._emit("progress")
+
+    @contextmanager
+    def _guarded(self) -> Generator[None]:
+        """Tell the supervisor what the page can't: that the attempt is fenced, or that the database failed us."""
+        try:
+            yield
+        except Fenced:
+            self._emit("fenced")
+            raise
+        except (Invalid, KeyError):
+            raise
+        except Exception as error:
+            _log.exception("can't store what the page sent")
+            message = f"the runner could not store what the page sent: {error}"
+            self._emit("failed", code=Cause.RUNNER_DIED, message=message, failure={})
+            raise
+
+
+def _describe(arrays: tuple[DataArray, ...], role: str) -> dict[str, Any]:
+    return {
+        array.name: {"shape": list(array.shape), "dtype": array.dtype, "url": f"data/{array.name}"}
+        for array in arrays
+        if array.role == role
+    }

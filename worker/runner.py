@@ -1,0 +1,150 @@
+"""The killable process of one attempt: opens a proved browser ahead, waits for its claim on stdin, serves it, reports.
+
+Started as `python -m worker.runner PROFILE`. Lines of JSON come in: a claim, then perhaps a cancellation; end of file
+means stop. Lines of JSON go out: `ready` or `unfit`, then `progress`, and at the end `saved`, `failed` or `fenced`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+from texelgrad.config import Settings
+from texelgrad.db import Database
+from texelgrad.domain import Cause
+from texelgrad.engine import find_engine
+from texelgrad.repository import Claim, DataArray, Resume
+from worker.browser import Browser, BrowserDied, PageRejected, Proof, open_proved
+from worker.chromium import EnvironmentFault, find_chromium, gpu_devices, recipes_for
+from worker.page_server import PageServer
+from worker.recorder import Recorder
+
+_MAX_LINE_BYTES = 64 << 20
+_START_S = 10.0  # for the page to accept a job
+_CANCEL_S = 2.0
+_PROGRESS_S = 0.2  # signs of life need not come oftener
+
+
+class Reporter:
+    """Writes events as lines of JSON, from any thread."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._last_progress = 0.0
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Report an event; `progress` is thinned."""
+        with self._lock:
+            if event == "progress":
+                now = time.monotonic()
+                if now - self._last_progress < _PROGRESS_S:
+                    return
+                self._last_progress = now
+            self._out.write(json.dumps({"event": event, **fields}) + "\n")
+            self._out.flush()
+
+
+def encode_claim(claim: Claim) -> dict[str, Any]:
+    """A claim as it crosses the pipe."""
+    return asdict(claim)
+
+
+def decode_claim(message: dict[str, Any]) -> Claim:
+    """The claim that `encode_claim` wrote."""
+    data = tuple(DataArray(**{**array, "shape": tuple(array["shape"])}) for array in message["data"])
+    resume = Resume(**message["resume"]) if message["resume"] else None
+    return Claim(**{**message, "data": data, "resume": resume})
+
+
+async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
+    """Open the browser, serve one claim, stop the browser."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    lines = await _stdin()
+    db = Database(settings.database)
+    recorder = Recorder(db, reporter.emit, allow_software=settings.allow_software)
+    with PageServer(find_engine(), recorder) as server:
+        try:
+            chromium = find_chromium(settings.chromium, settings.chromium_user)
+            recipes = recipes_for(
+                pinned=settings.gpu_recipe, allow_software=settings.allow_software, gpu=bool(gpu_devices())
+            )
+            browser, proof = await open_proved(
+                chromium, recipes, server.url, profile, deadline_s=settings.start_s
+            )
+        except EnvironmentFault as fault:
+            reporter.emit("unfit", cause=fault.cause, message=str(fault))
+            return
+        try:
+            reporter.emit("ready", proof=proof.as_dict(), browser_session=browser.session_id)
+            serving = asyncio.create_task(_serve(browser, proof, recorder, lines, reporter))
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if serving.done():
+                serving.result()
+            else:
+                serving.cancel()
+        finally:
+            await browser.stop()
+    db.close()
+
+
+async def _serve(
+    browser: Browser, proof: Proof, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
+) -> None:
+    """Obey the supervisor's lines until they end; say so if the browser dies first."""
+    browser.died.add_done_callback(
+        lambda died: (
+            None
+            if died.cancelled()
+            else reporter.emit(
+                "failed", code=Cause.PAGE_CRASHED, message=f"Chromium: {died.result()}", failure={}
+            )
+        )
+    )
+    while line := await lines.readline():
+        message: dict[str, Any] = json.loads(line)
+        try:
+            if "claim" in message:
+                launch = {key: value for key, value in proof.as_dict().items() if key != "device"}
+                recorder.begin(decode_claim(message["claim"]), launch)
+                await browser.call("start", deadline_s=_START_S)
+            elif message.get("cancel"):
+                await browser.call("cancel", deadline_s=_CANCEL_S)
+        except (BrowserDied, PageRejected) as error:
+            reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
+
+
+async def _stdin() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=_MAX_LINE_BYTES)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    return reader
+
+
+def main() -> None:
+    """Run with the events on the stdout that we were given, and everybody else's prints on stderr."""
+    events = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    settings = Settings()
+    logging.basicConfig(level=settings.log_level, format="runner %(levelname)s %(name)s: %(message)s")
+    with contextlib.suppress(BrokenPipeError):  # the supervisor is gone, and we are about to be
+        asyncio.run(run(settings, Path(sys.argv[1]), Reporter(events)))
+
+
+if __name__ == "__main__":
+    main()

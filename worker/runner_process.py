@@ -1,0 +1,112 @@
+"""A runner as its supervisor sees it: a process to talk to by lines, and to end so that nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from texelgrad.repository import Claim
+from worker.processes import DIE_WITH_PARENT, end_session
+from worker.profiles import ProfileFolder
+from worker.runner import encode_claim
+
+_log = logging.getLogger(__name__)
+_PROJECT = Path(__file__).resolve().parent.parent
+_STOP_S = 3.0  # for the runner to end its browser by itself
+
+Event = dict[str, Any]
+
+
+class RunnerProcess:
+    """Starts at once; `stop` must follow. The thread that makes it must live as long as it does (pdeathsig)."""
+
+    def __init__(self, profiles: Path, on_event: Callable[[], None]) -> None:
+        """`on_event` is called, from another thread, after each event has been queued."""
+        self.proof: dict[str, Any] | None = None  # once it is ready
+        self.fault: Event | None = None  # why it will never be
+        self._on_event = on_event
+        self._events: queue.Queue[Event] = queue.Queue()
+        self._browser_session: int | None = None
+        self._folder = ProfileFolder(profiles)
+        self._process = subprocess.Popen(
+            [*DIE_WITH_PARENT, sys.executable, "-m", "worker.runner", str(self._folder.profile)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=_PROJECT,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, name="runner-events", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The runner's process, which leads its session."""
+        return self._process.pid
+
+    def settled(self) -> bool:
+        """Whether it has said that it is ready, or that it never will be (see `proof` and `fault`)."""
+        while self.fault is None:
+            try:
+                event = self._events.get_nowait()
+            except queue.Empty:
+                break
+            if event["event"] == "ready":
+                self.proof, self._browser_session = event["proof"], event["browser_session"]
+            elif event["event"] in ("unfit", "failed", "died"):
+                self.proof, self.fault = None, event
+        return self.proof is not None or self.fault is not None
+
+    def serve(self, claim: Claim) -> None:
+        """Hand it its one claim."""
+        self._send({"claim": encode_claim(claim)})
+
+    def cancel(self) -> None:
+        """Ask its page to stop at the next burst."""
+        self._send({"cancel": True})
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        """The next event in order, `died` being the last; None when the time is up."""
+        with contextlib.suppress(queue.Empty):
+            return self._events.get(timeout=timeout_s)
+        return None
+
+    def stop(self, *, patience_s: float = _STOP_S) -> list[int]:
+        """End the runner, its browser and the profile. Returns processes that could not be killed: normally []."""
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        left = end_session(self.pid, grace_s=0)
+        if self._browser_session is not None:
+            left += end_session(self._browser_session, grace_s=0)
+        self._process.wait()
+        left += self._folder.remove()
+        if left:
+            _log.error("runner %s: processes %s outlived it", self.pid, left)
+        return left
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it died: the event is under way
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                self._post(json.loads(line))
+        status = self._process.wait()
+        self._post({"event": "died", "message": f"the runner ended with status {status}"})
+
+    def _post(self, event: Event) -> None:
+        self._events.put(event)
+        self._on_event()
