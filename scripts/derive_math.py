@@ -97,7 +97,9 @@ def main() -> None:
     """Print every polynomial with the error it leaves."""
     for fit in FITS:
         coefficients, error = derive(fit)
-        print(f"{fit.name}: degree {fit.degree} on [{fit.low:.6g}, {fit.high:.6g}], error {error * 2**24:.3f} * 2^-24")
+        print(
+            f"{fit.name}: degree {fit.degree} on [{fit.low:.6g}, {fit.high:.6g}], error {error * 2**24:.3f} * 2^-24"
+        )
         for power, coefficient in enumerate(coefficients):
             print(f"{power}: {coefficient:.9g}")
 

@@ -17,7 +17,11 @@ def encode_array(array: NDArray[Any]) -> dict[str, Any]:
     if array.dtype.name not in DTYPES:
         raise TypeError(f"dtype {array.dtype.name} has no typed array in JS; use one of {', '.join(DTYPES)}")
     data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
-    return {"$array": base64.b64encode(data).decode("ascii"), "dtype": array.dtype.name, "shape": list(array.shape)}
+    return {
+        "$array": base64.b64encode(data).decode("ascii"),
+        "dtype": array.dtype.name,
+        "shape": list(array.shape),
+    }
 
 
 def decode_array(envelope: dict[str, Any]) -> NDArray[Any]:

@@ -71,7 +71,9 @@ class BrowserPage:
         self._flags = flags or os.environ.get("TEXELGRAD_TEST_CHROMIUM_FLAGS") or SOFTWARE_GL_FLAGS
         self._loop = asyncio.new_event_loop()
         # pyppeteer fails its futures twice when a browser dies; logged at collection time, that is noise anywhere else.
-        self._loop.set_exception_handler(lambda _, context: self._console.append(f"pyppeteer: {context['message']}"))
+        self._loop.set_exception_handler(
+            lambda _, context: self._console.append(f"pyppeteer: {context['message']}")
+        )
         self._thread = threading.Thread(target=self._loop.run_forever, name="browser-page", daemon=True)
         self._server = StaticServer()
         self.profile: Path | None = None  # deleted by close()
@@ -161,9 +163,17 @@ class BrowserPage:
     def _launch(self) -> None:
         program = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
         if program is None:
-            raise FileNotFoundError("no chromium-headless-shell on PATH; install it or set CHROMIUM to its path")
+            raise FileNotFoundError(
+                "no chromium-headless-shell on PATH; install it or set CHROMIUM to its path"
+            )
         self.profile = Path(tempfile.mkdtemp(prefix="texelgrad-test-"))
-        command = [program, *FLAGS, *shlex.split(self._flags), f"--user-data-dir={self.profile}", "about:blank"]
+        command = [
+            program,
+            *FLAGS,
+            *shlex.split(self._flags),
+            f"--user-data-dir={self.profile}",
+            "about:blank",
+        ]
         if "headless-shell" not in Path(program).name:
             command.insert(1, "--headless=new")
         if os.geteuid() == 0:
@@ -196,7 +206,9 @@ class BrowserPage:
             await self._page.close()
         self._page = await self._browser.newPage()
         self._page.on("error", lambda _: self._crashed.set())  # without this, a crash hangs evaluate for ever
-        self._page.on("console", lambda message: self._console.append(f"console.{message.type}: {message.text}"))
+        self._page.on(
+            "console", lambda message: self._console.append(f"console.{message.type}: {message.text}")
+        )
         await self._page.goto(f"{self._server.origin}/tests/kernels/page.html")
         await self._page.waitForFunction("() => globalThis.texelgradTest")
 

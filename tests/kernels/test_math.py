@@ -68,7 +68,9 @@ def sweep(thresholds: tuple[float, ...], seed: int) -> Float32:
     positive = np.concatenate([everywhere, usual, tiny, *neighbours, *wider]).astype(np.float32)
     special = np.array([0.0, np.inf, np.finfo(np.float32).max, SMALLEST_NORMAL, 1, 2, 0.5], np.float32)
     positive = np.concatenate([special, positive])
-    return np.concatenate([positive, -positive, np.full(1, np.nan, np.float32), -np.full(1, np.nan, np.float32)])
+    return np.concatenate(
+        [positive, -positive, np.full(1, np.nan, np.float32), -np.full(1, np.nan, np.float32)]
+    )
 
 
 def ulp_error(got: Float32, true: Float64, x: Float32) -> Float64:
@@ -121,7 +123,9 @@ def test_float_and_vec4_agree_bit_for_bit(browser_page: BrowserPage, name: str) 
     assert evaluate(browser_page, f"{name}(x)", x).tobytes() == scalars.tobytes()
 
 
-SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 3e38, -3e38, 1e-45, -1e-45], np.float32)
+SPECIAL = np.array(
+    [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 3e38, -3e38, 1e-45, -1e-45], np.float32
+)
 TRUTH: dict[str, Callable[[Float32], NDArray[np.bool_]]] = {
     "tg_isnan": np.isnan,
     "tg_isinf": np.isinf,
