@@ -14,7 +14,6 @@ from texelgrad import repository
 from texelgrad.config import Settings
 from texelgrad.db import Database
 from texelgrad.domain import POLICIES, AttemptState, Cause, Policy
-from texelgrad.errors import Fenced
 from texelgrad.repository import Claim
 from worker.runner_process import Event, RunnerProcess
 
@@ -73,9 +72,7 @@ def supervise(
         if event is not None:
             last_progress = now
             if event["event"] != "progress":
-                return (
-                    None if event["event"] == "fenced" else _ending(event, cancelled=cancelled_at is not None)
-                )
+                return _ending(event, cancelled=cancelled_at is not None)
         if now - last_progress > settings.stall_s:
             message = f"no progress for {settings.stall_s:g} s"
             return Ending(AttemptState.LOST, Cause.STALLED, message)
@@ -91,35 +88,30 @@ def supervise(
                 return Ending(AttemptState.LOST, Cause.WORKER_STOPPED, "the worker was told to stop")
         if now >= next_poll:
             next_poll = now + _POLL_S
-            renew = now >= next_renewal
-            if renew:
-                next_renewal = now + settings.lease_s / 3
             try:
-                wanted = _poll(db, claim, settings.lease_s if renew else None)
-            except Fenced:
-                return None
+                if now >= next_renewal:
+                    next_renewal = now + settings.lease_s / 3
+                    with db.write() as session:
+                        if not repository.renew_lease(
+                            session, claim.attempt_id, claim.token, settings.lease_s
+                        ):
+                            return None
+                with db.read() as session:
+                    wanted = repository.cancel_requested(session, claim.attempt_id)
+            except SQLAlchemyError:  # it is away: training goes on, and the lease decides for how long
+                _log.exception("attempt %s: can't reach the database", claim.attempt_id)
+                wanted = False
             if wanted and cancelled_at is None:
                 cancelled_at = now
                 runner.cancel()
         each_tick(now - started)
 
 
-def _poll(db: Database, claim: Claim, lease_s: float | None) -> bool:
-    """Whether cancellation is asked for; renews the lease on the way where `lease_s` is given. Raises Fenced."""
-    try:
-        if lease_s is None:
-            with db.read() as session:
-                return repository.cancel_requested(session, claim.attempt_id)
-        with db.write() as session:
-            return repository.renew_lease(session, claim.attempt_id, claim.token, lease_s)
-    except SQLAlchemyError:  # the database is away: training goes on, and the lease decides for how long
-        _log.exception("attempt %s: can't reach the database", claim.attempt_id)
-        return False
-
-
-def _ending(event: Event, *, cancelled: bool) -> Ending:
-    """What the runner's last event means."""
+def _ending(event: Event, *, cancelled: bool) -> Ending | None:
+    """What the runner's last event means; None: the attempt is no longer ours."""
     match event["event"]:
+        case "fenced":
+            return None
         case "saved":
             return Ending(AttemptState.SUCCEEDED, Cause.COMPLETED)
         case "failed":
