@@ -12,8 +12,9 @@ from typing import Any
 from celery import Celery, signals
 
 from texelgrad.config import Settings
+from texelgrad.hints import TASK
+from texelgrad.processes import die_with_parent
 from worker.foreman import Foreman
-from worker.processes import die_with_parent
 
 _log = logging.getLogger(__name__)
 _SOCKET_S = 2.0
@@ -51,7 +52,7 @@ app.conf.update(
 _drained, _undrained = os.pipe()
 
 
-@app.task(name="texelgrad.hint")
+@app.task(name=TASK)
 def hint() -> None:
     """Look for work now."""
     if _Child.foreman is not None:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import pyppeteer  # pyright: ignore[reportMissingTypeStubs]
 
 from texelgrad.domain import Cause
+from texelgrad.processes import end_session
 from worker.chromium import Chromium, EnvironmentFault, Recipe, browser_environment
-from worker.processes import end_session
 
 _log = logging.getLogger(__name__)
 _CONTROL_S = 10.0  # for a command that needs no GPU

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from texelgrad.domain import Cause
 from texelgrad.errors import Unavailable
-from worker.processes import DIE_WITH_PARENT
+from texelgrad.processes import DIE_WITH_PARENT
 
 _CHECK_S = 10.0
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")

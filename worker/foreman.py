@@ -116,7 +116,7 @@ class Foreman(threading.Thread):
             return None
         if spare.fault is not None:
             self._drop_spare()
-            self._note_fault(str(spare.fault.get("message")))
+            self._note_fault(f"{spare.fault.get('cause', 'runner_died')}: {spare.fault.get('message')}")
             return None
         if self._fault is not None or self._faults:
             _log.info("the browser proved itself again")
@@ -178,7 +178,7 @@ class Foreman(threading.Thread):
             _log.warning("attempt %s was taken from us", claim.attempt_id)
         elif ending.is_environment_fault:
             self._drop_spare()
-            self._note_fault(ending.message or ending.cause)
+            self._note_fault(f"{ending.cause}: {ending.message}")
 
     def _finish(self, claim: Claim, ending: Ending) -> None:
         """Write the end of the attempt; a database that is away gets a few tries, then the lease decides."""

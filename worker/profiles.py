@@ -12,7 +12,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from worker.processes import kill_users_of
+from texelgrad.processes import kill_users_of
 
 _log = logging.getLogger(__name__)
 

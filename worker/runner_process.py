@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from texelgrad.processes import DIE_WITH_PARENT, end_session
 from texelgrad.repository import Claim
-from worker.processes import DIE_WITH_PARENT, end_session
 from worker.profiles import ProfileFolder
 from worker.runner import encode_claim
 
