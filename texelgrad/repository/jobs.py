@@ -123,6 +123,12 @@ def current_attempt(session: Session, job_id: str) -> Attempt | None:
     ).one_or_none()
 
 
+def newest_attempts(session: Session, job_ids: Sequence[str]) -> dict[str, Attempt]:
+    """The newest attempt at each of these jobs that has one."""
+    query = select(Attempt).where(Attempt.job_id.in_(job_ids)).order_by(Attempt.number)
+    return {attempt.job_id: attempt for attempt in session.scalars(query)}
+
+
 def events_after(session: Session, job_id: str, seq: int, limit: int = 1000) -> Sequence[Event]:
     """The job's events after number `seq`, oldest first."""
     query = select(Event).where(Event.job_id == job_id, Event.seq > seq).order_by(Event.seq)

@@ -1,0 +1,56 @@
+"""The Flask application: what it consists of, wired in one place."""
+
+from __future__ import annotations
+
+import atexit
+
+from flask import Flask, Response
+from flask_openapi3.models.info import Info
+from flask_openapi3.openapi import OpenAPI
+
+from api import dashboard, datasets, files, jobs, problems, security, service, streams
+from api.context import Services, install
+from api.hints import Hints
+from api.models import Problem
+from api.openapi import describe
+from api.responses import json_response
+from texelgrad import __version__
+from texelgrad.config import Settings
+from texelgrad.db import Database
+from texelgrad.hints import Publisher
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The application with its own connections; made after a fork, once in each process."""
+    settings = settings or Settings()
+    app = OpenAPI(
+        "api",
+        info=Info(title="texelgrad", version=__version__, description="Trains neural networks in Chromium."),
+        validation_error_model=Problem,
+        validation_error_callback=problems.invalid_request,
+        doc_ui=False,  # it would serve scripts of its own at "/"
+    )
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_upload_bytes
+    services = Services(
+        settings=settings,
+        db=Database(settings.database),
+        hints=Hints(Publisher(settings.broker)),
+        streams=streams.Limit(settings.max_streams),
+    )
+    install(app, services)
+    atexit.register(services.close)
+
+    problems.register(app)
+    security.register(app, settings)
+    for routes in (jobs.routes, files.routes, streams.routes, datasets.routes, service.routes):
+        app.register_api(routes.blueprint)
+    service.register_health(app)
+    describe(app)
+
+    @app.route("/openapi.json")
+    def openapi() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The description of this API."""
+        return json_response(app.api_doc)
+
+    dashboard.register(app)
+    return app

@@ -1,0 +1,47 @@
+"""What routes need: settings, database, hints. One object for each application, found through Flask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from flask import Flask, current_app
+
+from api.hints import Hints
+from texelgrad.config import Settings
+from texelgrad.db import Database
+
+if TYPE_CHECKING:
+    from api.streams import Limit
+
+_NAME = "texelgrad"
+
+
+@dataclass(frozen=True)
+class Services:
+    """The application's own connections."""
+
+    settings: Settings
+    db: Database
+    hints: Hints
+    streams: Limit
+
+    @property
+    def owner_id(self) -> str:
+        """Whose things this request may see."""
+        return self.settings.owner_id
+
+    def close(self) -> None:
+        """Stop the threads and close the connections."""
+        self.hints.close()
+        self.db.close()
+
+
+def install(app: Flask, services: Services) -> None:
+    """Make `services` those of the application."""
+    app.extensions[_NAME] = services
+
+
+def services() -> Services:
+    """Those of the application that answers this request."""
+    return cast(Services, current_app.extensions[_NAME])

@@ -1,0 +1,107 @@
+"""Data sets over HTTP: upload, list, read."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import IO, cast
+
+from flask import Response, request
+
+from api.context import services
+from api.models import DatasetPath, DatasetsQuery, UploadQuery
+from api.responses import json_response, tagged_response
+from api.routing import Routes
+from api.views import dataset_view
+from texelgrad.datasets import FORMATS, read_upload
+from texelgrad.domain import IdPrefix, is_id
+from texelgrad.errors import Fault, Invalid
+from texelgrad.repository import datasets as repository
+from texelgrad.store import store_dataset
+
+routes = Routes("datasets")
+_MEMORY_BYTES = 8 << 20  # of a raw upload; the rest goes to a temporary file
+_BLOCK = 1 << 20
+_FIELDS = ("name", "format", "target")
+_TYPES = {"text/csv": "csv", "application/zip": "npz"}
+
+
+@routes.post("/datasets", "Upload a data set")
+def post_dataset(query: UploadQuery) -> Response:
+    """Store an npz with x and y, or a CSV with a named target column: raw, or as the field `file` of a form.
+
+    201 and Location; 200 with the data set that has the same content already; 422 with everything that is wrong.
+    """
+    own = services()
+    with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as spool:
+        file, filename, options = _receive(cast("IO[bytes]", spool))
+        options |= {key: value for key, value in query.model_dump().items() if value is not None}
+        format_name = _format(file, filename, options.get("format"))
+        arrays = read_upload(file, format_name, own.settings, options.get("target"))
+    name = options.get("name") or filename or "unnamed"
+    if len(name) > 200 or not name.isprintable():
+        raise Invalid(
+            [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
+        )
+    dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays)
+    with own.db.read() as session:
+        dataset = repository.get_dataset(session, own.owner_id, dataset_id)
+        view = dataset_view(dataset, repository.arrays_of(session, dataset_id))
+    return json_response(view, 201 if new else 200, Location=f"/v1/datasets/{dataset_id}")
+
+
+def _receive(spool: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
+    """The uploaded file, its name, and what the form says of it; a raw body is copied to `spool`."""
+    if request.mimetype == "multipart/form-data":
+        unknown = sorted((set(request.form) | set(request.files)) - {"file", *_FIELDS})
+        faults = [
+            Fault(field, "is not a field here", None, f"file, {', '.join(_FIELDS)}") for field in unknown
+        ]
+        if "file" not in request.files:
+            faults.append(Fault("file", "is missing", None, "the data set's file"))
+        if faults:
+            raise Invalid(faults)
+        upload = request.files["file"]
+        return cast("IO[bytes]", upload.stream), upload.filename or "", dict(request.form)
+    while block := request.stream.read(_BLOCK):
+        spool.write(block)
+    spool.seek(0)
+    return spool, "", {}
+
+
+def _format(file: IO[bytes], filename: str, asked: str | None) -> str:
+    """npz or csv: as asked, or as the content type, the name or the first bytes say."""
+    if asked is not None:
+        if asked not in FORMATS:
+            raise Invalid([Fault("format", "is unknown", asked, ", ".join(FORMATS))])
+        return asked
+    suffix = filename.rpartition(".")[2].lower()
+    if suffix in FORMATS:
+        return suffix
+    if request.mimetype in _TYPES:
+        return _TYPES[request.mimetype]
+    start = file.read(4)
+    file.seek(0)
+    return "npz" if start.startswith(b"PK") else "csv"
+
+
+@routes.get("/datasets", "List data sets, the newest first")
+def list_datasets(query: DatasetsQuery) -> Response:
+    """A page of data sets; `next_cursor` leads to the next one."""
+    own = services()
+    if query.cursor is not None and not is_id(query.cursor, IdPrefix.DATASET):
+        raise Invalid([Fault("cursor", "is no cursor", query.cursor, "next_cursor of the page before")])
+    with own.db.read() as session:
+        found = list(repository.list_datasets(session, own.owner_id, query.limit + 1, query.cursor))
+        items = [dataset_view(item, repository.arrays_of(session, item.id)) for item in found[: query.limit]]
+    return json_response(
+        {"items": items, "next_cursor": items[-1]["id"] if len(found) > query.limit else None}
+    )
+
+
+@routes.get("/datasets/<dataset_id>", "Read a data set's description")
+def get_dataset(path: DatasetPath) -> Response:
+    """Names, shapes, types and statistics of its arrays."""
+    own = services()
+    with own.db.read() as session:
+        dataset = repository.get_dataset(session, own.owner_id, path.dataset_id)
+        return tagged_response(dataset_view(dataset, repository.arrays_of(session, dataset.id)))

@@ -1,0 +1,74 @@
+"""Weights as files: whole or by range, resumable, with the hash of their content as ETag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Response, request
+
+from api.context import services
+from api.models import JobPath, WeightsQuery
+from api.routing import Routes
+from texelgrad import artifacts, repository
+from texelgrad.db import Database
+from texelgrad.domain import FINAL_JOB_STATES, JobState
+from texelgrad.errors import Conflict, NotFound
+from texelgrad.exports import weights_artifact
+from texelgrad.models import Artifact
+
+routes = Routes("files")
+
+
+@routes.get("/jobs/<job_id>/weights", "Trained weights of a job")
+def get_weights(path: JobPath, query: WeightsQuery) -> Response:
+    """The file, or the range asked for; 409 while the job may still make them, 404 where it never will."""
+    own = services()
+    with own.db.read() as session:
+        job = repository.get_job(session, own.owner_id, path.job_id)
+        attempt = repository.current_attempt(session, job.id)
+    if job.state not in FINAL_JOB_STATES:
+        raise Conflict(f"job {job.id} is {job.state} and has no weights yet")
+    if job.state != JobState.SUCCEEDED or attempt is None:
+        raise NotFound(f"job {job.id} is {job.state} and has no weights")
+    artifact = weights_artifact(own.db, attempt.id, query.format)
+    return _send(own.db, artifact, f"{job.id}.{query.format}")
+
+
+def _send(db: Database, artifact: Artifact, filename: str) -> Response:
+    """The artifact under RFC 9110: one range, If-Range, If-None-Match."""
+    tag = artifact.sha256 or ""
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f'attachment; filename="{filename}"',
+    }
+    start, stop, status = 0, artifact.size, 200
+    if request.if_none_match.contains(tag):
+        response = Response(status=304, headers=headers)
+        response.set_etag(tag)
+        return response
+    asked = request.range
+    unchanged = request.if_range.etag in (None, tag) and request.if_range.date is None
+    if asked is not None and asked.units == "bytes" and len(asked.ranges) == 1 and unchanged:
+        found = asked.range_for_length(artifact.size)
+        if found is None:
+            headers["Content-Range"] = f"bytes */{artifact.size}"
+            return Response(status=416, headers=headers)
+        start, stop = found
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{artifact.size}"
+        status = 206
+    body = _pieces(db, artifact, start, stop)
+    response = Response(body, status, headers, mimetype="application/octet-stream", direct_passthrough=True)
+    response.content_length = stop - start
+    response.set_etag(tag)
+    return response
+
+
+def _pieces(db: Database, artifact: Artifact, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes, each piece read in a transaction of its own: a slow reader must not hold a snapshot open."""
+    while start < stop:
+        end = min(stop, start + artifact.chunk_size)
+        with db.read() as session:
+            piece = b"".join(artifacts.open_range(session, artifact.id, start, end))
+        yield piece
+        start = end

@@ -1,0 +1,136 @@
+"""Jobs over HTTP: make, list, read, cancel; their curves and precision reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from flask import Response, request
+
+from api.context import services
+from api.models import JobPath, JobsQuery, MetricsQuery
+from api.responses import json_response, tagged_response
+from api.routing import Routes
+from api.views import job_summary, job_view
+from texelgrad import repository
+from texelgrad.domain import FINAL_JOB_STATES, IdPrefix, is_id
+from texelgrad.errors import Conflict, Fault, Invalid, NotFound
+from texelgrad.metrics import downsample
+from texelgrad.repository import JobFilter
+from texelgrad.repository.jobs import newest_attempts
+from texelgrad.submit import submit_job
+
+routes = Routes("jobs")
+_MAX_KEY = 255  # characters of an Idempotency-Key
+
+
+def read_json(max_bytes: int) -> Any:
+    """The request's body as JSON; raises Invalid, or werkzeug's 413."""
+    request.max_content_length = max_bytes
+    body = request.get_data()
+    if request.mimetype != "application/json":
+        raise Invalid([Fault("Content-Type", "is not JSON", request.mimetype, "application/json")])
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Invalid([Fault("(the whole)", f"is not JSON: {error}", None, "RFC 8259")]) from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+@routes.post("/jobs", "Queue a training job")
+def post_job() -> Response:
+    """Queue a job and answer 202; the spec is checked as a whole before anything is stored."""
+    own = services()
+    raw = read_json(own.settings.max_spec_bytes)
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (1 <= len(key) <= _MAX_KEY and key.isprintable()):
+        raise Invalid(
+            [Fault("Idempotency-Key", "has a wrong length or characters", None, f"1 to {_MAX_KEY} printable")]
+        )
+    idempotency = (key, hashlib.sha256(request.get_data()).hexdigest()) if key else None
+    job, new = submit_job(own.db, own.settings, own.owner_id, raw, idempotency)
+    if new:
+        own.hints.send(job.queue)
+    with own.db.read() as session:
+        attempts = repository.attempts_of(session, job.id)
+    return json_response(job_view(job, attempts), 202, Location=f"/v1/jobs/{job.id}", Retry_After="1")
+
+
+@routes.get("/jobs", "List jobs, the newest first")
+def list_jobs(query: JobsQuery) -> Response:
+    """A page of jobs; `next_cursor` leads to the next one."""
+    own = services()
+    if query.cursor is not None and not is_id(query.cursor, IdPrefix.JOB):
+        raise Invalid([Fault("cursor", "is no cursor", query.cursor, "next_cursor of the page before")])
+    tags: list[tuple[str, str]] = []
+    for tag in query.tag:
+        name, colon, value = tag.partition(":")
+        if not colon:
+            raise Invalid([Fault("tag", "is no tag", tag, "name:value")])
+        tags.append((name, value))
+    filters = JobFilter(query.status, query.name, tags)
+    with own.db.read() as session:
+        found = list(repository.list_jobs(session, own.owner_id, filters, query.limit + 1, query.cursor))
+        jobs = found[: query.limit]
+        newest = newest_attempts(session, [job.id for job in jobs])
+    items = [job_summary(job, newest.get(job.id)) for job in jobs]
+    return json_response({"items": items, "next_cursor": jobs[-1].id if len(found) > query.limit else None})
+
+
+@routes.get("/jobs/<job_id>", "Read a job")
+def get_job(path: JobPath) -> Response:
+    """All that is known of the job; poll with If-None-Match, or listen to its events."""
+    own = services()
+    with own.db.read() as session:
+        job = repository.get_job(session, own.owner_id, path.job_id)
+        view = job_view(job, repository.attempts_of(session, job.id))
+    final = job.state in FINAL_JOB_STATES
+    return tagged_response(view) if final else tagged_response(view, Retry_After="1")
+
+
+@routes.post("/jobs/<job_id>/cancel", "Cancel a job")
+def cancel_job(path: JobPath) -> Response:
+    """A queued job is cancelled at once, a running one within a second or two; 409 where it has ended otherwise."""
+    own = services()
+    with own.db.write() as session:
+        job = repository.request_cancel(session, own.owner_id, path.job_id)
+        view = job_view(job, repository.attempts_of(session, job.id))
+    return json_response(view, 202)
+
+
+@routes.get("/jobs/<job_id>/metrics", "Curves of a job")
+def get_metrics(path: JobPath, query: MetricsQuery) -> Response:
+    """Points by key, thinned to `max_points` without losing spikes; `total` says how many there are."""
+    own = services()
+    keys = None if query.keys is None else [key.strip() for key in query.keys.split(",") if key.strip()]
+    with own.db.read() as session:
+        job = repository.get_job(session, own.owner_id, path.job_id)
+        curves = repository.curves(session, job.id, keys)
+    series: dict[str, Any] = {}
+    for key, curve in sorted(curves.items()):
+        thin = downsample(curve, query.max_points)
+        series[key] = {
+            "steps": thin.steps.tolist(),
+            "values": thin.values.tolist(),
+            "total": len(curve.steps),
+        }
+    return tagged_response({"job_id": job.id, "state": job.state, "series": series})
+
+
+@routes.get("/jobs/<job_id>/diagnostics", "Precision report of a job's device")
+def get_diagnostics(path: JobPath) -> Response:
+    """The report of the newest attempt that made one; 404 where the job asked for none, 409 while it may come."""
+    own = services()
+    with own.db.read() as session:
+        job = repository.get_job(session, own.owner_id, path.job_id)
+        attempts = repository.attempts_of(session, job.id)
+    for attempt in reversed(attempts):
+        if attempt.diagnostics is not None:
+            return tagged_response({**attempt.diagnostics, "attempt_id": attempt.id})
+    if job.state in FINAL_JOB_STATES or job.spec["diagnostics"] == "none":
+        raise NotFound(f"job {job.id} has no diagnostics")
+    raise Conflict(f"job {job.id} is {job.state} and has no diagnostics yet")

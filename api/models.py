@@ -1,0 +1,98 @@
+"""Parameters of paths and queries, and the problem document, as OpenAPI shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from texelgrad.domain import JobState
+from texelgrad.exports import FORMATS
+
+Limit = Annotated[int, Field(ge=1, le=200)]
+
+
+class Query(BaseModel):
+    """Root of all parameters: unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class JobPath(Query):
+    """Names a job."""
+
+    job_id: str = Field(description="As POST /v1/jobs gave it.")
+
+
+class DatasetPath(Query):
+    """Names a data set."""
+
+    dataset_id: str = Field(description="As POST /v1/datasets gave it.")
+
+
+class JobsQuery(Query):
+    """Which jobs to list."""
+
+    cursor: str | None = Field(default=None, description="next_cursor of the page before.")
+    limit: Limit = 50
+    status: Literal[tuple(state.value for state in JobState)] | None = None  # pyright: ignore[reportInvalidTypeForm]
+    name: str | None = None
+    tag: list[str] = Field(default_factory=list[str], description="name:value; several must all match.")
+
+
+class DatasetsQuery(Query):
+    """Which data sets to list."""
+
+    cursor: str | None = Field(default=None, description="next_cursor of the page before.")
+    limit: Limit = 50
+
+
+class UploadQuery(Query):
+    """What a raw upload is; a multipart one may say it in its fields as well."""
+
+    name: str | None = Field(default=None, max_length=200)
+    format: Literal["npz", "csv"] | None = Field(
+        default=None, description="Told from the file where missing."
+    )
+    target: str | None = Field(default=None, description="Column with the targets, of a CSV file.")
+
+
+class MetricsQuery(Query):
+    """Which curves, and how finely."""
+
+    keys: str | None = Field(
+        default=None, description="Comma-separated, such as loss,val_loss; all where missing."
+    )
+    max_points: int = Field(default=2000, ge=8, le=1_000_000, description="For each curve; spikes are kept.")
+
+
+class WeightsQuery(Query):
+    """Which file."""
+
+    format: Literal[FORMATS] = "safetensors"  # pyright: ignore[reportInvalidTypeForm]
+
+
+class EventsQuery(Query):
+    """Where to go on."""
+
+    after: str | None = Field(default=None, description="An event id, as Last-Event-ID has it.")
+
+
+class FaultModel(BaseModel):
+    """One thing wrong with a request."""
+
+    field: str
+    value: Any
+    message: str
+    legal: str | None
+
+
+class Problem(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[FaultModel]

@@ -1,0 +1,96 @@
+"""Errors as problem documents (RFC 9457): what went wrong, a stable code, and every fault with its field."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from flask import Flask, Response
+from pydantic import ValidationError
+from sqlalchemy.exc import OperationalError
+from werkzeug.exceptions import HTTPException
+
+from api.models import Query
+from texelgrad import errors
+from texelgrad.jsonable import jsonable
+from texelgrad.spec_faults import faults_of
+
+_log = logging.getLogger(__name__)
+_STATUS: dict[type[errors.TexelgradError], tuple[int, str]] = {
+    errors.Invalid: (422, "The request is not valid"),
+    errors.TooLarge: (413, "The request is too large"),
+    errors.NotFound: (404, "There is no such thing"),
+    errors.Conflict: (409, "The state of the thing forbids this"),
+    errors.Fenced: (409, "The attempt belongs to somebody else"),
+    errors.Unavailable: (503, "Something that the service needs is not there"),
+}
+
+
+def problem(
+    status: int,
+    code: str,
+    title: str,
+    detail: str,
+    faults: list[dict[str, Any]] | None = None,
+    **headers: str,
+) -> Response:
+    """A problem document; underscores in the names of headers stand for hyphens."""
+    body = {
+        "type": f"urn:texelgrad:problem:{code}",
+        "title": title,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "errors": faults or [],
+    }
+    text = json.dumps(jsonable(body), separators=(",", ":"), allow_nan=False)
+    response = Response(text, status, mimetype="application/problem+json")
+    for name, value in headers.items():
+        response.headers[name.replace("_", "-")] = value
+    return response
+
+
+def invalid_request(error: ValidationError) -> Response:
+    """The answer to wrong path or query parameters; flask-openapi3 hands their errors over."""
+    models = {model.__name__: model for model in Query.__subclasses__()}
+    return _from_error(errors.Invalid(faults_of(error, models.get(error.title, Query))))
+
+
+def register(app: Flask) -> None:
+    """Answer every error of the application with a problem document."""
+    app.register_error_handler(errors.TexelgradError, _from_error)
+    app.register_error_handler(HTTPException, _from_http)
+    app.register_error_handler(OperationalError, _from_database)
+    app.register_error_handler(Exception, _from_anything)
+
+
+def _from_error(error: errors.TexelgradError) -> Response:
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            status, title = _STATUS[kind]
+            faults = [fault.as_dict() for fault in error.faults] if isinstance(error, errors.Invalid) else []
+            return problem(status, error.code, title, str(error), faults)
+    return _from_anything(error)
+
+
+def _from_http(error: HTTPException) -> Response:
+    if isinstance(error.response, Response):  # an answer that somebody made already
+        return error.response
+    name = error.name or "Error"
+    response = problem(error.code or 500, name.lower().replace(" ", "_"), name, error.description or name)
+    for key, value in error.get_headers():
+        if key.lower() not in ("content-type", "content-length"):
+            response.headers[key] = value
+    return response
+
+
+def _from_database(error: OperationalError) -> Response:
+    _log.error("the database does not answer: %s", error)
+    title, detail = "The database does not answer", "Try again soon; /readyz says when it is back."
+    return problem(503, "unavailable", title, detail, Retry_After="2")
+
+
+def _from_anything(error: Exception) -> Response:
+    _log.error("unexpected error", exc_info=error)
+    return problem(500, "internal", "The service failed", "The log of the service says more.")

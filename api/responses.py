@@ -1,0 +1,38 @@
+"""JSON answers: compact, non-finite numbers as strings, with an ETag where it is worth one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Response, request
+
+from texelgrad.jsonable import jsonable
+
+
+def json_response(body: Any, status: int = 200, **headers: str) -> Response:
+    """An answer; underscores in the names of headers stand for hyphens."""
+    text = json.dumps(jsonable(body), separators=(",", ":"), allow_nan=False)
+    response = Response(text, status, mimetype="application/json")
+    for name, value in headers.items():
+        response.headers[name.replace("_", "-")] = value
+    return response
+
+
+def tagged_response(body: Any, **headers: str) -> Response:
+    """An answer with an ETag of its content; 304 where the caller has it already."""
+    response = json_response(body, 200, **headers)
+    response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
+    response.headers["Cache-Control"] = "no-cache"  # keep it, but ask each time
+    response.make_conditional(request)  # changes it in place
+    return response
+
+
+def time_text(microseconds: int | None) -> str | None:
+    """A time as RFC 3339 text in UTC."""
+    if microseconds is None:
+        return None
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{fraction:06d}Z"

@@ -1,0 +1,62 @@
+"""What the service says of itself: estimates, workers, health."""
+
+from __future__ import annotations
+
+import time
+
+from flask import Flask, Response
+from sqlalchemy import text
+
+from api.context import services
+from api.jobs import read_json
+from api.problems import problem
+from api.responses import json_response
+from api.routing import Routes
+from api.views import worker_view
+from texelgrad import repository
+from texelgrad.db import revisions
+from texelgrad.submit import estimate_job
+
+routes = Routes("service")
+_WORKERS_US = 24 * 3600 * 1_000_000  # how long a worker that is silent is listed
+
+
+@routes.post("/estimates", "What a job would take")
+def post_estimate() -> Response:
+    """Parameters, steps, operations and memory of a spec that is not queued; 422 as for POST /v1/jobs."""
+    own = services()
+    raw = read_json(own.settings.max_spec_bytes)
+    return json_response(estimate_job(own.db, own.settings, own.owner_id, raw).as_dict())
+
+
+@routes.get("/workers", "List workers")
+def list_workers() -> Response:
+    """Workers that were seen in the last day, with the device that each has proved."""
+    own = services()
+    with own.db.read() as session:
+        workers = repository.list_workers(session, time.time_ns() // 1000 - _WORKERS_US)
+    return json_response({"items": [worker_view(worker) for worker in workers]})
+
+
+def register_health(app: Flask) -> None:
+    """Add /healthz (this process answers) and /readyz (and its database is there and migrated)."""
+
+    @app.route("/healthz")
+    def healthz() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """200 as soon as the process answers."""
+        return json_response({"status": "ok"})
+
+    @app.route("/readyz")
+    def readyz() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """200 where jobs can be taken; 503 says what is missing."""
+        db = services().db
+        try:
+            with db.read() as session:
+                session.execute(text("SELECT 1"))
+            current, head = revisions(db)
+        except Exception as error:  # noqa: BLE001 - any failure means the same here
+            return problem(503, "unavailable", "The database does not answer", type(error).__name__)
+        if current != head:
+            detail = f"The schema is at {current}, this code needs {head}: run `texelgrad migrate`."
+            return problem(503, "not_migrated", "The database is not migrated", detail)
+        return json_response({"status": "ok", "revision": current})

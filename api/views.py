@@ -1,0 +1,110 @@
+"""Rows as JSON: what callers see of jobs, attempts, data sets and workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from api.responses import time_text
+from texelgrad.models import Attempt, Dataset, DatasetArray, Job, Worker
+
+
+def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
+    """A job as lists show it; `attempt` is its newest."""
+    return {
+        "id": job.id,
+        "name": job.name,
+        "tags": job.spec.get("tags", {}),
+        "state": job.state,
+        "cause": job.cause,
+        "message": job.message,
+        "step": job.step,
+        "total_steps": job.total_steps,
+        "metrics": job.last_metrics,
+        "dataset_id": job.dataset_id,
+        "parent_id": job.parent_id,
+        "queue": job.queue,
+        "created_at": time_text(job.created_at),
+        "started_at": time_text(job.started_at),
+        "ended_at": time_text(job.ended_at),
+        "cancel_requested_at": time_text(job.cancel_requested_at),
+        "backend": attempt and attempt.backend,
+        "renderer": attempt and attempt.renderer,
+        "software": attempt and attempt.software,
+    }
+
+
+def job_view(job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    """A job with all that is known of it."""
+    newest = attempts[-1] if attempts else None
+    return {
+        **job_summary(job, newest),
+        "failure": job.failure,
+        "eligible_at": time_text(job.eligible_at),
+        "max_attempts": job.max_attempts,
+        "record": newest and newest.record,
+        "attempts": [attempt_view(attempt) for attempt in attempts],
+        "spec": job.spec,
+        "links": {
+            name: f"/v1/jobs/{job.id}/{name}"
+            for name in ("metrics", "events", "weights", "diagnostics", "cancel")
+        }
+        | {"self": f"/v1/jobs/{job.id}", "page": f"/runs/{job.id}"},
+    }
+
+
+def attempt_view(attempt: Attempt) -> dict[str, Any]:
+    """One try at a job."""
+    return {
+        "id": attempt.id,
+        "number": attempt.number,
+        "state": attempt.state,
+        "cause": attempt.cause,
+        "message": attempt.message,
+        "worker_id": attempt.worker_id,
+        "resumed_from_step": attempt.resumed_from_step,
+        "not_bit_exact": attempt.not_bit_exact,
+        "backend": attempt.backend,
+        "renderer": attempt.renderer,
+        "software": attempt.software,
+        "created_at": time_text(attempt.created_at),
+        "training_at": time_text(attempt.training_at),
+        "ended_at": time_text(attempt.ended_at),
+    }
+
+
+def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, Any]:
+    """A data set and its arrays."""
+    return {
+        "id": dataset.id,
+        "name": dataset.name,
+        "rows": dataset.rows,
+        "sha256": dataset.sha256,
+        "created_at": time_text(dataset.created_at),
+        "arrays": {
+            array.name: {"role": array.role, "dtype": array.dtype, "shape": array.shape, "stats": array.stats}
+            for array in arrays
+        },
+    }
+
+
+def worker_view(worker: Worker) -> dict[str, Any]:
+    """A worker as it last described itself."""
+    return {
+        "id": worker.id,
+        "host": worker.host,
+        "pid": worker.pid,
+        "queue": worker.queue,
+        "state": worker.state,
+        "draining": worker.draining,
+        "engine_hash": worker.engine_hash,
+        "renderer": worker.renderer,
+        "gpu": worker.gpu,
+        "software": worker.software,
+        "attempt_id": worker.attempt_id,
+        "proof": worker.proof,
+        "proved_at": time_text(worker.proved_at),
+        "fault": worker.fault,
+        "started_at": time_text(worker.started_at),
+        "seen_at": time_text(worker.seen_at),
+    }

@@ -1,0 +1,42 @@
+"""Deleting artifacts that nobody can read any more, a few chunks at a time."""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, delete, or_, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from texelgrad.db import now_us
+from texelgrad.domain import LIVE_ATTEMPT_STATES
+from texelgrad.models import Artifact, ArtifactChunk, Attempt, DatasetArray
+
+_UPLOAD_US = 3600 * 1_000_000  # an upload that takes longer is given up
+
+
+def sweep_artifacts(session: Session, max_chunks: int) -> int:
+    """Delete at most so many chunks of dead artifacts, and those that have none left; answers how many chunks.
+
+    Dead is what an ended attempt left staged, and what an upload left without a data set an hour ago.
+    """
+    old = Artifact.created_at < now_us(session) - _UPLOAD_US
+    ended = select(Attempt.id).where(
+        Attempt.id == Artifact.attempt_id, Attempt.state.not_in(LIVE_ATTEMPT_STATES)
+    )
+    used = select(DatasetArray.artifact_id).where(DatasetArray.artifact_id == Artifact.id)
+    dead = or_(
+        and_(Artifact.state == "staged", ended.exists()),
+        and_(Artifact.attempt_id.is_(None), old, ~used.exists()),
+    )
+    ids = session.scalars(select(Artifact.id).where(dead).limit(max_chunks)).all()
+    if not ids:
+        return 0
+    query = select(ArtifactChunk.artifact_id, ArtifactChunk.seq).where(ArtifactChunk.artifact_id.in_(ids))
+    chunks = session.execute(query.limit(max_chunks)).all()
+    key = tuple_(ArtifactChunk.artifact_id, ArtifactChunk.seq)
+    session.execute(delete(ArtifactChunk).where(key.in_([tuple(chunk) for chunk in chunks])))
+    left = select(ArtifactChunk.artifact_id).where(ArtifactChunk.artifact_id == Artifact.id)
+    session.execute(delete(Artifact).where(Artifact.id.in_(ids), ~left.exists()))
+    if session.get_bind().dialect.name == "sqlite":
+        session.execute(
+            text("PRAGMA incremental_vacuum(1024)")
+        ).fetchall()  # give pages back to the file system
+    return len(chunks)
