@@ -52,7 +52,7 @@ function* jobs() {
 
 /** Every draw of a lowered plan, wherever it is kept. */
 function draws({ phases, gathers, reductions }) {
-  return [phases, gathers, reductions].flatMap((group) => Object.values(group).flat());
+  return [phases, gathers, reductions].flatMap((group) => Object.values(group).flat(2));
 }
 
 const expanded = new Map();

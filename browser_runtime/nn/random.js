@@ -110,6 +110,14 @@ export class RandomStream {
   }
 }
 
+/**
+ * @param {number} n @param {number} seed @param {number} stream one of STREAMS @param {number} [sub]
+ * @returns {Uint32Array} the first permutation of 0..n-1 that the stream gives
+ */
+export function permutation(n, seed, stream, sub = 0) {
+  return new RandomStream(seed, stream, sub).permutation(n);
+}
+
 const LN2_HIGH = 0.693147180369123816490; // the first 33 bits of ln 2: k * LN2_HIGH is exact
 const LN2_LOW = 1.90821492927058770002e-10;
 const LOG_TERMS = 12; // z < 0.02945: the first term left out is below 2^-60

@@ -1,0 +1,72 @@
+// Arena: assigns tensors to textures so that tensors that are never alive together share one. Pure arithmetic.
+import { EngineError } from "../../errors.js";
+import { fold } from "./layout.js";
+
+/** @import { Layout } from "./layout.js" */
+
+/**
+ * A texture of the arena; one texture array each.
+ * @typedef {{shift: number, width: number, height: number, layers: number, int: boolean}} Slot
+ */
+
+export class Arena {
+  /** @param {number} maxSize MAX_TEXTURE_SIZE */
+  constructor(maxSize) {
+    this.maxSize = maxSize;
+    /** @type {Slot[]} */
+    this.slots = [];
+  }
+
+  /**
+   * A texture of its own.
+   * @param {string} name for the message
+   * @param {{texels: number, layers: number}} layout
+   * @param {{int?: boolean, shift?: number}} [options] `shift`: of another render target of the same draw, whose width it must have
+   * @returns {number} its slot
+   */
+  own(name, { texels, layers }, { int = false, shift } = {}) {
+    const size = fold(texels, this.maxSize);
+    const width = shift === undefined ? size?.width : 2 ** shift;
+    const height = width && Math.ceil(texels / width);
+    if (!size || !width || !height || height > this.maxSize) {
+      throw new EngineError("too_large", `${name} needs ${texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
+        field: name,
+      });
+    }
+    this.slots.push({ shift: Math.log2(width), width, height, layers, int });
+    return this.slots.length - 1;
+  }
+
+  /**
+   * Shares textures among tensors of one phase: largest first, each into the first texture with its layers whose tenants' lifetimes it
+   * does not meet. Phases never run together, so each starts with every texture of `shared` free.
+   * @param {{name: string, layout: Layout, first: number, last: number}[]} tensors
+   * @param {number[]} shared slots made by earlier phases; grows
+   * @returns {Map<string, number>} tensor -> slot
+   */
+  share(tensors, shared) {
+    /** @type {Map<number, {first: number, last: number}[]>} */
+    const tenants = new Map(shared.map((slot) => [slot, []]));
+    const placed = new Map();
+    for (const tensor of [...tensors].sort((a, b) => b.layout.texels - a.layout.texels)) {
+      const free = shared.find((slot) => {
+        const { width, height, layers } = this.slots[slot];
+        const apart = tenants.get(slot)?.every((t) => t.last < tensor.first || tensor.last < t.first);
+        return apart && layers === tensor.layout.layers && width * height >= tensor.layout.texels;
+      });
+      const slot = free ?? this.own(tensor.name, tensor.layout);
+      if (free === undefined) {
+        shared.push(slot);
+        tenants.set(slot, []);
+      }
+      tenants.get(slot)?.push({ first: tensor.first, last: tensor.last });
+      placed.set(tensor.name, slot);
+    }
+    return placed;
+  }
+
+  /** Bytes of all textures: RGBA32F or RGBA32UI 16 a texel, R32I 4. */
+  get bytes() {
+    return this.slots.reduce((sum, { width, height, layers, int }) => sum + width * height * layers * (int ? 4 : 16), 0);
+  }
+}

@@ -1,0 +1,282 @@
+// Lowering: from the plan to textures, kernel sources and a fixed list of draws for one device. Pure: no GL, so it also estimates.
+import { EngineError } from "../../errors.js";
+import { Arena } from "./arena.js";
+import { kernels } from "./kernels.js";
+import { ceilDiv, layoutOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+
+/** @import { Layout } from "./layout.js" */
+/** @import { KernelSource } from "./shader_source.js" */
+
+/** Batches in flight whose row losses are kept until one draw sums them all. */
+const MAX_SLOTS = 64;
+const ROW_LOSS_BYTES = 8 << 20;
+/** Lines of the telemetry texture: each holds the sums of one such draw. */
+export const TELEMETRY_LINES = 64;
+/** Loop trips of one fragment; llvmpipe stops silently at 65,535 for all loops of a shader together. */
+const MAX_TRIPS = 32_768;
+
+/**
+ * What is known of the device, or assumed for an estimate.
+ * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number}} Limits
+ */
+
+/** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
+
+/**
+ * Where a tensor lives: its texture for even and odd steps (different for what ping-pongs), and how.
+ * @typedef {{slots: [number, number], layout: Layout, fed: boolean}} Place
+ */
+
+/**
+ * One draw call. `reads` and `writes` give arena slots for even and odd steps; `layers` says which layers of the slot are render targets,
+ * "slot" the layer of the batch in flight.
+ * @typedef {object} Draw
+ * @property {KernelSource} source
+ * @property {{name: string, slots: [number, number]}[]} reads
+ * @property {{slots: [number, number], layers: number|"slot"}[]} writes
+ * @property {number} width @property {number} height of the viewport
+ */
+
+/**
+ * @typedef {object} Lowered
+ * @property {import("./arena.js").Slot[]} textures
+ * @property {number} bytes of all textures
+ * @property {Map<string, Place>} places
+ * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
+ * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
+ * @property {{train: Draw, evaluate: Draw}} reductions
+ * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, batches: number}} sizes
+ *   rows of a batch and of the staging tensors (aligned), batches in flight, batches of an epoch
+ */
+
+/** The lowering of one phase; kernels.js asks it for what it needs. */
+export class Lowering {
+  /** @type {Map<string, Place>} */
+  places = new Map();
+
+  /**
+   * @param {{arena: Arena, limits: Limits, rows: number, slots: number, shared: number[], fixed: Map<string, Place>, phase: any}} context
+   *   `rows` aligned rows of a batch; `fixed` where inputs, targets, parameters and states lie
+   */
+  constructor({ arena, limits, rows, slots, shared, fixed, phase }) {
+    Object.assign(this, { places: new Map(fixed) });
+    this.arena = arena;
+    this.maxDrawBuffers = limits.maxDrawBuffers;
+    this.batchRows = rows;
+    this.slots = slots;
+    this.phase = phase;
+    /** @type {number[]} */
+    this.shared = shared;
+    this.assign();
+  }
+
+  /** Places what lives only within the phase. */
+  assign() {
+    const losses = new Set(this.phase.groups.flatMap((/** @type {any} */ g) => (g.ops.some((/** @type {any} */ o) => o.type === "loss_grad") ? Object.values(g.outputs) : [])));
+    const tensors = [];
+    for (const [name, { first, last }] of this.phase.lifetimes) {
+      const { kind, shape, batched } = this.phase.tensors.get(name);
+      if (kind === "rows" || !batched) continue;
+      // A draw that writes the gradient of the loss writes the row losses too.
+      const layers = rowsPerFragment(4, this.maxDrawBuffers, { extra: losses.has(name) ? 1 : 0 });
+      tensors.push({ name, first, last, layout: layoutOf({ rows: this.batchRows, columns: shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1), layers }) });
+    }
+    const slots = this.arena.share(tensors, this.shared);
+    for (const { name, layout } of tensors) {
+      const slot = /** @type {number} */ (slots.get(name));
+      this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    }
+  }
+
+  /** @param {string} name @returns {Place} */
+  place(name) {
+    const place = this.places.get(name);
+    if (!place) throw new Error(`${name} has no place`);
+    return place;
+  }
+
+  /** @param {string} name */
+  layout(name) {
+    return this.place(name).layout;
+  }
+
+  /** The domain of a draw that ends in the loss: that of the gradient it writes, or as many rows as a texel of row losses has lanes.
+   * @param {string} z */
+  lossDomain(z) {
+    const group = this.phase.groups.find((/** @type {any} */ g) => g.ops.some((/** @type {any} */ o) => o.type === "loss"));
+    const gradient = group.outputs.dx ?? group.outputs.dz;
+    if (gradient) return this.layout(gradient);
+    const columns = this.phase.tensors.get(z).shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+    return layoutOf({ rows: this.batchRows, columns, layers: 4 });
+  }
+
+  /** A weight gradient that is stored, with as many layers as the draw can write. @param {string} name @param {number} layers */
+  store(name, layers) {
+    const { shape, bias } = this.phase.tensors.get(name);
+    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers, bias });
+    // Two gradients are never alive together: each is consumed by the next draw.
+    const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.gradients).get(name));
+    this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    return layout;
+  }
+  /** @type {number[]} */
+  gradients = [];
+
+  /** @param {string} alias @param {string} name */
+  read(alias, name) {
+    return { name: alias, place: this.place(name) };
+  }
+
+  /** The new value of a parameter or state goes where the next step reads it. @param {string} alias @param {string} name */
+  write(alias, name) {
+    const { slots, layout } = this.place(name);
+    return { name: alias, slots: /** @type {[number, number]} */ ([slots[1], slots[0]]), layers: /** @type {number|"slot"} */ (layout.layers) };
+  }
+
+  /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
+  writeRows(alias, name, domain) {
+    const layout = { ...domain, layers: this.slots };
+    let place = this.places.get(name);
+    if (!place) {
+      // As wide as the other targets of the draw; those of an evaluation have only each other.
+      const gradient = [...this.places.values()].find((p) => p.layout === domain);
+      const shift = gradient && this.arena.slots[gradient.slots[0]].shift;
+      const slot = this.arena.own(name, { texels: domain.texels, layers: this.slots }, { shift });
+      place = { slots: [slot, slot], layout, fed: false };
+      this.places.set(name, place);
+    }
+    return { name: alias, slots: place.slots, layers: /** @type {number|"slot"} */ ("slot") };
+  }
+
+  /**
+   * @param {string} kernel name of its file
+   * @param {{defines: Record<string, string|number>, reads: {name: string, place: Place, type?: "int"}[],
+   *   writes: {name: string, slots: [number, number], layers: number|"slot"}[], domain: Layout}} parts
+   * @returns {Draw}
+   */
+  draw(kernel, { defines, reads, writes, domain }) {
+    return makeDraw(this.arena, kernel, { defines, reads, writes, domain });
+  }
+}
+
+/** @param {Arena} arena @param {string} kernel @param {any} parts @returns {Draw} */
+function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
+  const target = arena.slots[writes[0].slots[0]];
+  for (const { place } of reads) {
+    const trips = Math.max(place.layout.texelsPerRow, kernel === "reduce_rows" ? place.layout.texels : 0);
+    if (trips > MAX_TRIPS) throw new EngineError("too_large", `${kernel} would loop ${trips} times; at most ${MAX_TRIPS} are safe on every driver`);
+  }
+  return {
+    source: {
+      shader: `${kernel}.frag.glsl`,
+      defines,
+      reads: reads.map((/** @type {any} */ { name, place, type }) => {
+        const { shift, height } = arena.slots[place.slots[0]];
+        return { name, layout: place.layout, shift, height, fed: place.fed, type };
+      }),
+      writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
+      domain,
+      shift: target.shift,
+    },
+    reads: reads.map((/** @type {any} */ { name, place }) => ({ name, slots: place.slots })),
+    writes: writes.map((/** @type {any} */ { slots, layers }) => ({ slots, layers })),
+    width: Math.min(2 ** target.shift, domain.texels),
+    height: ceilDiv(domain.texels, 2 ** target.shift),
+  };
+}
+
+/**
+ * @param {import("../../plan/plan.js").Plan} plan
+ * @param {Limits} limits
+ * @param {Rows} rows
+ * @returns {Lowered}
+ */
+export function lower(plan, limits, rows) {
+  const arena = new Arena(limits.maxTextureSize);
+  const batch = roundUp(rows.batch, ROW_ALIGNMENT);
+  const batches = ceilDiv(rows.train, rows.batch);
+  const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
+  const layers = rowsPerFragment(4, limits.maxDrawBuffers);
+  const columns = { x: plan.inputShape.reduce((a, b) => a * b, 1), target: plan.targetColumns };
+  if (batch / layers > MAX_TRIPS) {
+    throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * layers}`, { field: "train.batch_size" });
+  }
+
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, int = false } = {}) => {
+    const slot = arena.own(name, layout, { int });
+    places.set(name, { slots: [slot, slot], layout, fed });
+  };
+  for (const name of /** @type {const} */ (["x", "target"])) {
+    own(`${name}.data`, layoutOf({ rows: rows.total, columns: columns[name], layers: 1 }));
+    own(`${name}.epoch`, layoutOf({ rows: batches * batch, columns: columns[name], layers }), { fed: true });
+    own(`${name}.stage`, layoutOf({ rows: stage, columns: columns[name], layers }));
+  }
+  own("order.epoch", layoutOf({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
+  own("order.stage", layoutOf({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+
+  const weightLayers = rowsPerFragment(4, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
+  if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
+    throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
+  }
+  for (const { tensor, shape, bias } of plan.parameters) {
+    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers: weightLayers, bias });
+    for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
+      places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
+    }
+  }
+
+  /** @type {number[]} */
+  const shared = [];
+  const slotsFor = (/** @type {number} */ alignedRows) => {
+    const bytes = (alignedRows / 4) * ceilDiv(plan.outputShape.reduce((a, b) => a * b, 1), 4) * 16;
+    return Math.max(1, Math.min(MAX_SLOTS, limits.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / bytes)));
+  };
+  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source) => {
+    const fixed = new Map(places);
+    for (const fed of ["x", "target"]) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
+    const phase = plan.phases[name];
+    const lowering = new Lowering({ arena, limits, rows: alignedRows, slots: slotsFor(alignedRows), shared, fixed, phase });
+    const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
+    return { draws, lowering };
+  };
+  const train = lowerPhase("train", batch, "epoch");
+  const evaluate = lowerPhase("evaluate", stage, "stage");
+  const predict = lowerPhase("predict", stage, "stage");
+  places.set("output", predict.lowering.place(plan.output));
+  for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);
+
+  const gather = (/** @type {"x"|"target"} */ name, /** @type {string} */ to) => {
+    const place = (/** @type {string} */ key) => /** @type {Place} */ (places.get(key));
+    const out = place(`${name}.${to}`);
+    return makeDraw(arena, "gather", {
+      defines: {},
+      reads: [{ name: "S", place: place(`${name}.data`) }, { name: "ORDER", place: place(`order.${to}`), type: "int" }],
+      writes: [{ name: "E", slots: out.slots, layers: out.layout.layers }],
+      domain: out.layout,
+    });
+  };
+  const reduction = (/** @type {Lowering} */ lowering, /** @type {boolean} */ accuracy) => {
+    const slot = arena.slots.push({ shift: Math.ceil(Math.log2(lowering.slots)), width: lowering.slots, height: TELEMETRY_LINES, layers: 1, int: false }) - 1;
+    const layout = layoutOf({ rows: TELEMETRY_LINES, columns: lowering.slots * 4, layers: 1 });
+    places.set(lowering === train.lowering ? "telemetry.train" : "telemetry.evaluate", { slots: [slot, slot], layout, fed: false });
+    return makeDraw(arena, "reduce_rows", {
+      defines: accuracy ? { WITH_ACCURACY: 1 } : {},
+      reads: [{ name: "L", place: lowering.place("loss") }, ...(accuracy ? [{ name: "C", place: lowering.place("correct") }] : [])],
+      writes: [{ name: "S", slots: [slot, slot], layers: 1 }],
+      domain: layout,
+    });
+  };
+  const reductions = { train: reduction(train.lowering, false), evaluate: reduction(evaluate.lowering, evaluate.lowering.places.has("correct")) };
+
+  return {
+    textures: arena.slots,
+    bytes: arena.bytes,
+    places,
+    phases: { train: train.draws, evaluate: evaluate.draws, predict: predict.draws },
+    gathers: { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
+    reductions,
+    sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, batches },
+  };
+}

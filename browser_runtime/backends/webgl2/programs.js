@@ -1,0 +1,115 @@
+// Programs: compiled in parallel, cached by their final text, with errors that name the source file, line and column.
+import { EngineError } from "../../errors.js";
+
+/** @import { Origin } from "./shader_source.js" */
+
+// One triangle over the whole viewport, without buffers.
+const VERTEX = `#version 300 es
+void main() { gl_Position = vec4(gl_VertexID == 1 ? 3. : -1., gl_VertexID == 2 ? 3. : -1., 0., 1.); }
+`;
+
+export class Programs {
+  /** @param {WebGL2RenderingContext} gl */
+  constructor(gl) {
+    this.gl = gl;
+    this.parallel = gl.getExtension("KHR_parallel_shader_compile");
+    /** @type {Map<string, {program: WebGLProgram, fragment: WebGLShader, origins: Origin[], linked: boolean}>} */
+    this.cache = new Map();
+    this.vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
+  }
+
+  /**
+   * Starts compiling; `finish` waits. A text that was compiled before costs nothing.
+   * @param {string} text @param {Origin[]} [origins] where its lines came from
+   */
+  start(text, origins = []) {
+    if (this.cache.has(text)) return;
+    const { gl } = this;
+    const fragment = this.shader(gl.FRAGMENT_SHADER, text);
+    const program = gl.createProgram();
+    gl.attachShader(program, this.vertex);
+    gl.attachShader(program, fragment);
+    gl.linkProgram(program);
+    this.cache.set(text, { program, fragment, origins, linked: false });
+  }
+
+  /**
+   * Waits for programs that were started, without blocking where the driver compiles in parallel.
+   * @param {string[]} texts
+   * @returns {Promise<WebGLProgram[]>}
+   */
+  async finish(texts) {
+    const done = (/** @type {string} */ text) => {
+      const entry = this.entry(text);
+      return entry.linked || !this.parallel || this.gl.getProgramParameter(entry.program, this.parallel.COMPLETION_STATUS_KHR);
+    };
+    while (!texts.every(done)) await new Promise((resolve) => setTimeout(resolve, 1));
+    return texts.map((text) => this.now(text));
+  }
+
+  /** The program of a text, compiled now if need be. @param {string} text @returns {WebGLProgram} */
+  now(text) {
+    this.start(text);
+    const entry = this.entry(text);
+    if (!entry.linked) {
+      this.verify(text, entry);
+      entry.linked = true;
+    }
+    return entry.program;
+  }
+
+  /** @param {string} text */
+  entry(text) {
+    const entry = this.cache.get(text);
+    if (!entry) throw new Error("finish() before start()");
+    return entry;
+  }
+
+  /** @param {string} text @param {{program: WebGLProgram, fragment: WebGLShader, origins: Origin[]}} entry */
+  verify(text, { program, fragment, origins }) {
+    const { gl } = this;
+    if (gl.getProgramParameter(program, gl.LINK_STATUS)) {
+      const block = gl.getUniformBlockIndex(program, "Step");
+      if (block !== gl.INVALID_INDEX) gl.uniformBlockBinding(program, block, 0);
+      return;
+    }
+    this.cache.delete(text);
+    if (gl.isContextLost()) throw new EngineError("context_lost", "the WebGL context was lost while compiling");
+    const log = gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program) || "no message";
+    throw new EngineError("shader_error", explain(log, text, origins), { detail: { log } });
+  }
+
+  /** @param {number} kind @param {string} text */
+  shader(kind, text) {
+    const { gl } = this;
+    const shader = gl.createShader(kind);
+    if (!shader) throw new EngineError("context_lost", "the WebGL context was lost while compiling");
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    return shader;
+  }
+
+  dispose() {
+    for (const { program, fragment } of this.cache.values()) {
+      this.gl.deleteProgram(program);
+      this.gl.deleteShader(fragment);
+    }
+    this.gl.deleteShader(this.vertex);
+    this.cache.clear();
+  }
+}
+
+/**
+ * The first error of a compiler's log, with file, line, and a caret where the log quotes a token.
+ * @param {string} log @param {string} text @param {Origin[]} origins
+ */
+export function explain(log, text, origins) {
+  const error = log.match(/ERROR:\s*\d+:(\d+):\s*(?:'([^']*)'\s*:\s*)?(.*)/);
+  if (!error) return log.trim();
+  const [, number, token, message] = error;
+  const source = text.split("\n")[Number(number) - 1] ?? "";
+  const { file, line } = origins[Number(number) - 1] ?? { file: "(generated)", line: Number(number) };
+  const column = token ? source.indexOf(token) : -1;
+  const caret = column >= 0 ? `\n  ${" ".repeat(column)}^` : "";
+  return `shaders/${file}:${line}: ${token ? `'${token}': ` : ""}${message.trim()}\n  ${source}${caret}`;
+}

@@ -1,0 +1,138 @@
+// Shader source: turns a kernel file into the text that the driver compiles. Pure text, no GL.
+// `#include "lib/x.glsl"` brings each file once; what a kernel may know of its tensors is declared from their layouts.
+import { EngineError } from "../../errors.js";
+
+/** @import { Layout } from "./layout.js" */
+
+/**
+ * @typedef {object} Read a tensor that the kernel fetches from, under the name NAME: NAME_fetch, NAME_layer, NAME_base ...
+ * @property {string} name
+ * @property {Layout} layout
+ * @property {number} shift log2 of the texture's width
+ * @property {number} height of the texture
+ * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
+ * @property {"float"|"int"} [type] "int" for row numbers
+ */
+
+/**
+ * @typedef {object} KernelSource
+ * @property {string} shader path below shaders/
+ * @property {Record<string, string|number>} defines
+ * @property {Read[]} reads
+ * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
+ * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
+ * @property {number} shift log2 of the render targets' width
+ */
+
+/** @typedef {{format: "rgba32f"|"rgba32ui", fetch: "texture"|"texelFetch"}} Dialect */
+
+/** @typedef {{file: string, line: number}} Origin where a line of the text came from */
+
+/**
+ * @param {KernelSource} kernel
+ * @param {Record<string, string>} files shaders/ as path -> text
+ * @param {Dialect} dialect
+ * @returns {{text: string, origins: Origin[]}} the text, and for each of its lines the file and line that it came from
+ */
+export function kernelText(kernel, files, dialect) {
+  const head = [
+    "#version 300 es",
+    "precision highp float;",
+    "precision highp int;",
+    "precision highp sampler2DArray;",
+    "precision highp usampler2DArray;",
+    "precision highp isampler2DArray;",
+    ...Object.entries(kernel.defines).map(([name, value]) => `#define ${name} ${value}`),
+    ...domainText(kernel.domain, kernel.shift),
+    ...writesText(kernel.writes, dialect),
+  ];
+  /** @type {string[]} */
+  const lines = [];
+  /** @type {Origin[]} */
+  const origins = [];
+  const add = (/** @type {string} */ line, /** @type {Origin} */ origin) => {
+    lines.push(line);
+    origins.push(origin);
+  };
+  const generated = (/** @type {string} */ line) => add(line, { file: "(generated)", line: lines.length + 1 });
+  head.forEach(generated);
+  expand("lib/step.glsl", files, add, new Set(), []);
+  kernel.reads.flatMap((read) => readText(read, dialect)).forEach(generated);
+  expand(kernel.shader, files, add, new Set(["lib/step.glsl"]), []);
+  return { text: lines.join("\n") + "\n", origins };
+}
+
+/**
+ * @param {string} path @param {Record<string, string>} files @param {(line: string, origin: Origin) => void} add
+ * @param {Set<string>} seen @param {string[]} open files being included, to name a cycle
+ */
+function expand(path, files, add, seen, open) {
+  if (open.includes(path)) throw new EngineError("shader_error", `#include cycle: ${[...open, path].join(" -> ")}`);
+  if (seen.has(path)) return;
+  seen.add(path);
+  const text = files[path];
+  if (text === undefined) throw new EngineError("shader_error", `no shader ${path}${open.length ? `, included by ${open[open.length - 1]}` : ""}`);
+  text.split("\n").forEach((line, i) => {
+    const include = line.match(/^\s*#include\s+"([^"]+)"/);
+    if (include) expand(include[1], files, add, seen, [...open, path]);
+    else add(line, { file: path, line: i + 1 });
+  });
+}
+
+const log2 = (/** @type {number} */ n) => Math.round(Math.log2(n));
+
+/** ROWS rows and 4 columns a fragment; where the fragment stands. @param {Layout} domain @param {number} shift */
+function domainText(domain, shift) {
+  const rows = Array.from({ length: domain.layers }, (_, i) => `F(${i})`);
+  return [
+    `#define ROWS ${domain.layers}`,
+    `#define EACH_ROW(F) ${rows.join(" ")}`,
+    `#define TEXELS_PER_ROW ${domain.texelsPerRow}`,
+    `#define COLUMNS ${domain.columns}`,
+    `#define BIAS_GROUP ${domain.biasRow < 0 ? -1 : domain.biasRow / domain.layers}`,
+    // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
+    `int fragmentTexel() { return min((int(gl_FragCoord.y) << ${shift}) | int(gl_FragCoord.x), ${domain.texels - 1}); }`,
+  ];
+}
+
+/** @param {{name: string, targets: number}[]} writes @param {Dialect} dialect */
+function writesText(writes, { format }) {
+  const type = format === "rgba32ui" ? "uvec4" : "vec4";
+  let location = 0;
+  const lines = writes.map(({ name, targets }) => {
+    const line = `layout(location = ${location}) out highp ${type} o${name}[${targets}];`;
+    location += targets;
+    return line;
+  });
+  // Without float render targets the bits of a float32 travel in unsigned integers, which WebGL2 can always render to.
+  lines.push(`#define STORE(target, value) target = ${format === "rgba32ui" ? "floatBitsToUint(value)" : "(value)"}`);
+  return lines;
+}
+
+/** @param {Read} read @param {Dialect} dialect @returns {string[]} */
+function readText({ name, layout, shift, height, fed, type = "float" }, { format, fetch }) {
+  const mask = 2 ** shift - 1;
+  const shiftLayers = log2(layout.layers);
+  const int = type === "int";
+  const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
+  // Integer coordinates; `texture` is faster on some drivers, and texel centres of a power-of-two width are exact.
+  const point =
+    fetch === "texture"
+      ? `texture(u${name}, vec3((vec2(texel & ${mask}, texel >> ${shift}) + .5) * vec2(${float(1 / 2 ** shift)}, ${float(1 / height)}), float(layer)))`
+      : `texelFetch(u${name}, ivec3(texel & ${mask}, texel >> ${shift}, layer), 0)`;
+  const value = !int && format === "rgba32ui" ? `uintBitsToFloat(${point})` : point;
+  return [
+    `uniform ${sampler} u${name};`,
+    `#define ${name}_LAYERS ${layout.layers}`,
+    `#define ${name}_TEXELS_PER_ROW ${layout.texelsPerRow}`,
+    `#define ${name}_COLUMNS ${layout.columns}`,
+    `#define ${name}_TEXELS ${layout.texels}`,
+    `#define ${name}_BIAS_ROW ${layout.biasRow}`,
+    `int ${name}_layer(int row) { return row & ${layout.layers - 1}; }`,
+    `int ${name}_base(int row) { return ((row${fed ? " + uFirstRow" : ""}) >> ${shiftLayers}) * ${layout.texelsPerRow}; }`,
+    `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int texel) { return ${value}; }`,
+  ];
+}
+
+/** A float literal. @param {number} x */
+const float = (x) => (Number.isInteger(x) ? `${x}.` : `${x}`);

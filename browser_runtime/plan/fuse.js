@@ -1,0 +1,83 @@
+// Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The same for all backends.
+import { losses } from "../nn/ops.js";
+
+/** @import { Graph, Op } from "../nn/graph.js" */
+
+/**
+ * A group of primitive ops that one kernel computes, in order. Tensors that pass between them alone are never stored.
+ * @typedef {object} Group
+ * @property {string} kernel its family: the type of the first op, which decides the loops
+ * @property {Op[]} ops
+ * @property {Record<string, string>} inputs tensors that the group reads, by the first name under which an op reads them
+ * @property {Record<string, string>} outputs tensors that the group stores
+ */
+
+const LOSS_FAMILY = ["loss", "loss_grad", "accuracy", "activation_grad"];
+
+/**
+ * What may follow a kernel's loops in the same fragment. A stage applies where *all* readers of the tensor made so far are of its types.
+ * @type {Record<string, {types: string[], when?: (graph: Graph, readers: Op[]) => boolean}[]>}
+ */
+const epilogues = {
+  affine: [{ types: ["activation"] }, { types: LOSS_FAMILY, when: seesWholeRows }],
+  loss: [{ types: LOSS_FAMILY }],
+  affine_grad_input: [{ types: ["activation_grad"] }],
+  affine_grad_weights: [{ types: ["update"] }],
+};
+
+/** A fragment holds 4 columns of a row: enough for a loss that treats each output alone, or for up to 4 outputs.
+ * @param {Graph} graph @param {Op[]} readers */
+function seesWholeRows(graph, readers) {
+  const loss = readers.find((op) => op.type === "loss");
+  if (!loss) return false;
+  const columns = graph.tensor(loss.inputs.z).shape.reduce((a, b) => a * b, 1);
+  return columns <= 4 || (losses[loss.attrs.fn].pointwise && loss.attrs.labels === "values");
+}
+
+/**
+ * @param {Graph} graph
+ * @param {Set<string>} keep tensors that must be stored although no op reads them, such as predictions
+ * @returns {Group[]} in an order of execution
+ */
+export function fuse(graph, keep) {
+  /** @type {Set<Op>} */
+  const taken = new Set();
+  const groups = [];
+  for (const first of graph.ops) {
+    if (taken.has(first)) continue;
+    const ops = [first];
+    taken.add(first);
+    // The loss's companions read what it reads; everybody else's epilogue reads what the loops make.
+    let link = first.type === "loss" ? first.inputs.z : Object.values(first.outputs)[0];
+    for (const { types, when } of epilogues[first.type] ?? []) {
+      const readers = graph.ops.filter((op) => !taken.has(op) && Object.values(op.inputs).includes(link));
+      const fits = readers.length > 0 && !keep.has(link) && readers.every((op) => types.includes(op.type));
+      if (!fits || (when && !when(graph, readers))) continue;
+      for (const op of readers) taken.add(op);
+      ops.push(...readers);
+      link = Object.values(readers[readers.length - 1].outputs)[0];
+    }
+    groups.push(ops);
+  }
+  return groups.map((ops) => describe(graph, ops, keep));
+}
+
+/** @param {Graph} graph @param {Op[]} ops @param {Set<string>} keep @returns {Group} */
+function describe(graph, ops, keep) {
+  const made = new Set(ops.flatMap((op) => Object.values(op.outputs)));
+  const readOutside = new Set(graph.ops.filter((op) => !ops.includes(op)).flatMap((op) => Object.values(op.inputs)));
+  const persistent = (/** @type {string} */ name) => ["parameter", "state", "rows"].includes(graph.tensor(name).kind);
+  /** @type {Record<string, string>} */
+  const inputs = {};
+  /** @type {Record<string, string>} */
+  const outputs = {};
+  for (const op of ops) {
+    for (const [key, name] of Object.entries(op.inputs)) {
+      if ((!made.has(name) || persistent(name)) && !Object.values(inputs).includes(name)) inputs[key] = name;
+    }
+    for (const [key, name] of Object.entries(op.outputs)) {
+      if (keep.has(name) || persistent(name) || readOutside.has(name)) outputs[key] = name;
+    }
+  }
+  return { kernel: ops[0].type, ops, inputs, outputs };
+}

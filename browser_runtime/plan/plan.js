@@ -1,0 +1,72 @@
+// The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
+import { optimizers } from "../nn/ops.js";
+import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
+import { differentiate } from "./autodiff.js";
+import { fuse } from "./fuse.js";
+
+/** @import { Graph, Tensor } from "../nn/graph.js" */
+/** @import { Parameter } from "../nn/model.js" */
+/** @import { Group } from "./fuse.js" */
+
+/**
+ * One phase: `train` makes a step, `evaluate` losses and metrics, `predict` outputs.
+ * @typedef {object} Phase
+ * @property {Map<string, Tensor>} tensors
+ * @property {Group[]} groups
+ * @property {Map<string, {first: number, last: number}>} lifetimes for each tensor that is neither persistent nor fed: the
+ *   groups that make and last read it
+ */
+
+/**
+ * @typedef {object} Plan
+ * @property {Parameter[]} parameters
+ * @property {string[]} states the optimizer's state tensors kept beside each parameter
+ * @property {number[]} inputShape @property {number[]} outputShape
+ * @property {number} targetColumns @property {string} output
+ * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
+ */
+
+/**
+ * @param {any} spec a job spec, validated, with its defaults filled in
+ * @param {{labels: "index"|"values"}} data whether targets are class numbers or a value for each output
+ * @returns {Plan}
+ */
+export function buildPlan(spec, { labels }) {
+  const training = buildModel(spec);
+  appendLoss(training, spec.loss, labels);
+  differentiate(training.graph, spec.optimizer);
+
+  const evaluation = buildModel(spec);
+  appendLoss(evaluation, spec.loss, labels);
+  if (spec.metrics.includes("accuracy")) appendAccuracy(evaluation, spec.loss, labels);
+
+  const prediction = buildModel(spec);
+  return {
+    parameters: training.parameters,
+    states: optimizers[spec.optimizer.type].states(spec.optimizer),
+    inputShape: training.graph.tensor("x").shape,
+    outputShape: training.outputShape,
+    targetColumns: training.graph.tensor("target").shape[0],
+    output: training.output,
+    phases: {
+      train: phase(training.graph, []),
+      evaluate: phase(evaluation.graph, []),
+      predict: phase(prediction.graph, [prediction.output]),
+    },
+  };
+}
+
+/** @param {Graph} graph @param {string[]} keep @returns {Phase} */
+function phase(graph, keep) {
+  const groups = fuse(graph, new Set(keep));
+  const lifetimes = new Map();
+  groups.forEach((group, i) => {
+    for (const name of [...Object.values(group.outputs), ...Object.values(group.inputs)]) {
+      if (!["activation", "gradient", "rows"].includes(graph.tensor(name).kind)) continue;
+      const life = lifetimes.get(name) ?? { first: i, last: i };
+      life.last = keep.includes(name) ? groups.length : i;
+      lifetimes.set(name, life);
+    }
+  });
+  return { tensors: graph.tensors, groups, lifetimes };
+}

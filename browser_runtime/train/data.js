@@ -1,0 +1,130 @@
+// Data: what the caller's arrays hold, which rows train and which validate, and in which order each epoch takes them.
+import { EngineError } from "../errors.js";
+import { RandomStream, STREAMS } from "../nn/random.js";
+
+/**
+ * An array in memory, or one that is read piece by piece: `read(start, count)` gives `count` rows from `start`.
+ * @typedef {{shape: number[], data: ArrayLike<number>, dtype?: "float32"|"int32"} |
+ *   {shape: number[], dtype?: "float32"|"int32", read: (start: number, count: number) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArraySource
+ */
+
+const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
+
+const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
+
+/** @param {ArraySource} source @param {number} start @param {number} count @returns {Promise<ArrayLike<number>>} */
+export async function readRows(source, start, count) {
+  if ("read" in source) return source.read(start, count);
+  const columns = size(source.shape.slice(1));
+  const { data } = source;
+  if (ArrayBuffer.isView(data)) return /** @type {any} */ (data).subarray(start * columns, (start + count) * columns);
+  return Array.prototype.slice.call(data, start * columns, (start + count) * columns);
+}
+
+/** Calls `use(firstRow, values)` for windows of whole rows. @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use */
+export async function eachWindow(source, use) {
+  const columns = size(source.shape.slice(1));
+  const window = Math.max(1, Math.floor(WINDOW_VALUES / columns));
+  for (let start = 0; start < source.shape[0]; start += window) {
+    use(start, await readRows(source, start, Math.min(window, source.shape[0] - start)));
+  }
+}
+
+const bad = (/** @type {string} */ field, /** @type {string} */ message) => new EngineError("data_invalid", `${field}: ${message}`, { field });
+
+/**
+ * Checks shapes against the model.
+ * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {number[]} outputShape
+ * @returns {{rows: number, labels: "index"|"values"}}
+ */
+export function checkShapes(spec, { x, y }, outputShape) {
+  for (const [field, source] of /** @type {[string, ArraySource][]} */ ([["data.x", x], ["data.y", y]])) {
+    if (!source || !Array.isArray(source.shape)) throw bad(field, "must be {shape, data} or {shape, read(start, count)}");
+    if ("data" in source && source.data.length !== size(source.shape)) {
+      throw bad(field, `has ${source.data.length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
+    }
+  }
+  const rows = x.shape[0];
+  if (!(rows >= 1)) throw bad("data.x", "is empty; at least one row is needed");
+  const sample = x.shape.slice(1);
+  if (sample.join() !== spec.model.input.join()) throw bad("data.x", `rows are [${sample}]; model.input is [${spec.model.input}]`);
+  if (y.shape[0] !== rows) throw bad("data.y", `has ${y.shape[0]} rows, data.x has ${rows}`);
+  const outputs = size(outputShape);
+  const columns = size(y.shape.slice(1));
+  if (spec.loss === "softmax_cross_entropy" && y.shape.length === 1) return { rows, labels: "index" };
+  if (columns !== outputs) {
+    const legal = spec.loss === "softmax_cross_entropy" ? `[${rows}] class numbers or [${rows}, ${outputs}] probabilities` : `[${rows}, ${outputs}]`;
+    throw bad("data.y", `is [${y.shape}]; ${spec.loss} on ${outputs} outputs needs ${legal}`);
+  }
+  return { rows, labels: "values" };
+}
+
+/**
+ * A checker of values for one array, called with each window.
+ * @param {"x"|"y"} name @param {any} spec @param {"index"|"values"} labels @param {number} outputs
+ * @returns {(firstRow: number, values: ArrayLike<number>) => void}
+ */
+export function valueCheck(name, spec, labels, outputs) {
+  const field = `data.${name}`;
+  const legal = name === "x" || spec.loss === "mse" ? null : labels === "index" ? [0, outputs - 1] : [0, 1];
+  return (firstRow, values) => {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (!Number.isFinite(Math.fround(value))) throw bad(field, `value ${i} from row ${firstRow} is ${value}; only finite float32 numbers can be trained on`);
+      if (!legal) continue;
+      const whole = labels !== "index" || Number.isInteger(value);
+      if (!whole || value < legal[0] || value > legal[1]) {
+        throw bad(field, `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
+      }
+    }
+  };
+}
+
+/**
+ * The rows of the data set that train and those that validate, in their order.
+ * @param {any} spec @param {number} rows
+ * @returns {{train: Int32Array, validation: Int32Array}}
+ */
+export function split(spec, rows) {
+  const fraction = spec.data?.validation?.fraction ?? 0;
+  const validation = Math.floor(rows * fraction);
+  const order = fraction > 0 ? Int32Array.from(new RandomStream(spec.train.seed, STREAMS.split).permutation(rows)) : Int32Array.from({ length: rows }, (_, i) => i);
+  if (validation >= rows) throw bad("data.validation.fraction", `${fraction} of ${rows} rows leaves none to train on`);
+  return { train: order.slice(0, rows - validation), validation: order.slice(rows - validation) };
+}
+
+/** Cuts the training rows into batches, epoch by epoch. */
+export class Batches {
+  /** @param {any} spec @param {Int32Array} train rows that train */
+  constructor(spec, train) {
+    this.train = train;
+    this.size = spec.train.batch_size ?? train.length;
+    if (this.size > train.length) {
+      throw new EngineError("spec_invalid", `train.batch_size: ${this.size} is more than the ${train.length} training rows`, { field: "train.batch_size" });
+    }
+    this.perEpoch = Math.ceil(train.length / this.size);
+    // One batch that holds every row is the same set in any order.
+    this.shuffled = spec.train.shuffle && this.perEpoch > 1;
+    this.seed = spec.train.seed;
+    this.totalSteps = spec.train.steps ?? spec.train.epochs * this.perEpoch;
+  }
+
+  /** Samples of batch b of an epoch; the last may be short. @param {number} b */
+  rows(b) {
+    return Math.min(this.size, this.train.length - b * this.size);
+  }
+
+  /**
+   * The order of an epoch, each batch padded to `aligned` rows.
+   * @param {number} epoch from 0 @param {number} aligned
+   * @returns {Int32Array} [perEpoch * aligned], -1 for padding
+   */
+  order(epoch, aligned) {
+    const place = this.shuffled ? new RandomStream(this.seed, STREAMS.shuffle, epoch).permutation(this.train.length) : null;
+    const out = new Int32Array(this.perEpoch * aligned).fill(-1);
+    for (let i = 0; i < this.train.length; i++) {
+      out[Math.floor(i / this.size) * aligned + (i % this.size)] = this.train[place ? place[i] : i];
+    }
+    return out;
+  }
+}

@@ -1,0 +1,41 @@
+// Engine: a device and its sessions, in the thread that owns the GL context.
+import { EngineError } from "../errors.js";
+import { Device } from "../backends/webgl2/device.js";
+import { Session } from "./session.js";
+
+export class Engine {
+  /**
+   * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options
+   */
+  static async create({ shaderUrl, device = {} }) {
+    const response = await fetch(shaderUrl).catch((cause) => {
+      throw new EngineError("shader_error", `the shader bundle ${shaderUrl} can't be fetched: ${cause.message}`, { cause });
+    });
+    if (!response.ok) throw new EngineError("shader_error", `the shader bundle ${shaderUrl} answers ${response.status}`);
+    return new Engine(new Device(await response.json(), device));
+  }
+
+  /** @param {Device} device */
+  constructor(device) {
+    this.device = device;
+  }
+
+  probe() {
+    this.device.check();
+    return this.device.record;
+  }
+
+  /**
+   * @param {any} spec
+   * @param {{data: any, initialWeights?: any, allowSoftware?: boolean, signal?: AbortSignal}} options
+   */
+  async compile(spec, { allowSoftware = true, ...options }) {
+    const { renderer, software } = this.device.record;
+    if (software && !allowSoftware) {
+      throw new EngineError("software_refused", `the renderer is ${renderer}, which draws on the CPU, and this job does not allow that (allow_software)`, {
+        field: "allow_software",
+      });
+    }
+    return Session.compile(this.device, spec, options);
+  }
+}

@@ -1,0 +1,38 @@
+// float64: executes a plan's primitive ops with the reference, in float64, on plain arrays.
+import { ops as reference } from "../reference/index.js";
+import { tensor } from "../reference/tensor.js";
+
+/** @import { Op } from "../nn/graph.js" */
+/** @import { Tensor } from "../reference/tensor.js" */
+
+/** A parameter, its gradient or state: the engine keeps the bias with the kernel. @typedef {{kernel: Tensor, bias: Tensor}} Parameter */
+/** @typedef {Map<string, any>} Values tensor name -> Tensor or Parameter */
+
+/** @param {number[]} shape @param {ArrayLike<number>} kernel @param {ArrayLike<number>} bias @returns {Parameter} */
+export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kernel), bias: tensor([shape[1]], bias) });
+
+/** How the reference names what a graph op reads and writes. @type {Record<string, (inputs: Record<string, any>, attrs: any) => Record<string, any>>} */
+const adapters = {
+  affine: ({ x, w }) => reference.affine({ x, kernel: w.kernel, bias: w.bias }, {}),
+  affine_grad_input: ({ dy, w }) => reference.affine_grad_input({ dy, kernel: w.kernel }, {}),
+  affine_grad_weights: (inputs) => ({ dw: reference.affine_grad_weights(inputs, {}) }),
+  update({ w, dw, ...states }, attrs) {
+    const part = (/** @type {"kernel"|"bias"} */ key) =>
+      reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, attrs);
+    const [kernel, bias] = [part("kernel"), part("bias")];
+    return Object.fromEntries(Object.keys(kernel).map((name) => [name, { kernel: kernel[name], bias: bias[name] }]));
+  },
+};
+
+/**
+ * @param {Op[]} ops in an order of execution
+ * @param {Values} values what the ops read; what they write is added
+ * @param {{lr: number, t: number}} [step] of the optimizer, t counted from 1
+ */
+export function execute(ops, values, step) {
+  for (const op of ops) {
+    const inputs = Object.fromEntries(Object.entries(op.inputs).map(([key, name]) => [key, values.get(name)]));
+    const outputs = (adapters[op.type] ?? reference[op.type])(inputs, { ...op.attrs, ...step });
+    for (const [key, name] of Object.entries(op.outputs)) values.set(name, outputs[key]);
+  }
+}

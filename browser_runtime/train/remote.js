@@ -1,0 +1,221 @@
+// Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
+import { EngineError } from "../errors.js";
+
+/** @import { ArraySource } from "./data.js" */
+/** @import { Point, RunRecord, Weights } from "./session.js" */
+/** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
+
+/** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
+/** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void, sources?: Record<string, any>}} Hooks */
+/** @typedef {{step: number, totalSteps: number, record: RunRecord}} SessionState */
+
+/**
+ * @param {{shaderUrl: string, thread: "auto"|"worker"|"inline", device: DeviceOptions}} options
+ * @returns {Promise<EngineProxy>}
+ */
+export async function connect({ shaderUrl, thread, device }) {
+  const canWork = typeof Worker === "function" && typeof OffscreenCanvas === "function" && typeof globalThis.document === "object";
+  if (thread === "worker" && !canWork) throw new EngineError("no_webgl2", "thread: worker needs a page with Worker and OffscreenCanvas; legal here: inline");
+  const channel = thread === "inline" || !canWork ? await inlineChannel() : workerChannel();
+  const engine = new EngineProxy(channel);
+  try {
+    await channel.send("create", { shaderUrl, device });
+  } catch (error) {
+    channel.close();
+    throw error;
+  }
+  return engine;
+}
+
+/** The other side's messages, to whoever waits for them. */
+class Channel {
+  /** @param {(message: any, transfer?: Transferable[]) => void} post @param {() => void} close */
+  constructor(post, close) {
+    this.post = post;
+    this.close = close;
+    this.calls = 0;
+    /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void, hooks: Hooks, deliveries: Promise<void>}>} */
+    this.waiting = new Map();
+    /** @type {(() => void)[]} */
+    this.ends = [];
+  }
+
+  /** @type {Send} */
+  send(method, args, hooks = {}) {
+    const call = ++this.calls;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(call, { resolve, reject, hooks, deliveries: Promise.resolve() });
+      const abort = () => this.post({ call, abort: true });
+      hooks.signal?.addEventListener("abort", abort, { once: true });
+      this.post({ call, method, args });
+      if (hooks.signal?.aborted) abort();
+    });
+  }
+
+  /** @param {any} message */
+  async receive({ call, result, error, points, state, read, name, start, count, lost }) {
+    if (lost) return this.end();
+    const waiting = this.waiting.get(call);
+    if (!waiting) return;
+    const { hooks, resolve, reject } = waiting;
+    if (state) hooks.onState?.(state);
+    if (points) {
+      // In order, and all before the call ends.
+      waiting.deliveries = waiting.deliveries.then(() => hooks.onPoints?.(points));
+      waiting.deliveries.catch(() => this.post({ call, abort: true }));
+    } else if (read !== undefined) {
+      const answer = await Promise.resolve().then(() => hooks.sources?.[name].read(start, count)).then((values) => ({ values }), (error) => ({ failed: String(error?.message ?? error) }));
+      this.post({ read, ...answer });
+    } else {
+      this.waiting.delete(call);
+      await waiting.deliveries.catch(reject);
+      if (error) reject(new EngineError(error.code, error.message, error));
+      else resolve(result);
+    }
+  }
+
+  end() {
+    for (const notify of this.ends) notify();
+  }
+
+  /** @param {string} why */
+  fail(why) {
+    for (const { reject } of this.waiting.values()) reject(new EngineError("internal", why));
+    this.waiting.clear();
+    this.end();
+  }
+}
+
+function workerChannel() {
+  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "texelgrad" });
+  const channel = new Channel((message, transfer = []) => worker.postMessage(message, transfer), () => worker.terminate());
+  worker.onmessage = ({ data }) => void channel.receive(data);
+  worker.onerror = (event) => channel.fail(`the engine's Worker failed: ${event.message ?? "it could not be loaded"}`);
+  return channel;
+}
+
+/** The Worker's code in this thread: the same messages, without copies. */
+async function inlineChannel() {
+  const { serve } = await import("./serve.js");
+  /** @type {Channel} */
+  let channel;
+  const handle = serve((message) => queueMicrotask(() => void channel.receive(message)));
+  channel = new Channel((message) => void handle(message), () => {});
+  return channel;
+}
+
+/** @param {any} source @returns {any} what can be posted of it */
+const posted = (source) => (source && "read" in source ? { shape: source.shape, dtype: source.dtype, remote: true } : source);
+
+export class EngineProxy {
+  /** @param {Channel} channel */
+  constructor(channel) {
+    this.channel = channel;
+  }
+
+  /** Calls back once the context is lost. @param {() => void} callback */
+  onEnd(callback) {
+    this.channel.ends.push(callback);
+  }
+
+  /** @returns {Promise<DeviceRecord>} */
+  probe() {
+    return this.channel.send("probe", {});
+  }
+
+  /**
+   * @param {any} spec
+   * @param {{data: {x: ArraySource, y: ArraySource}, initialWeights?: Weights, allowSoftware: boolean, signal?: AbortSignal}} options
+   */
+  async compile(spec, { data, initialWeights, allowSoftware, signal }) {
+    const args = { spec, data: data && { x: posted(data.x), y: posted(data.y) }, initialWeights, allowSoftware };
+    const { session, state } = await this.channel.send("compile", args, { signal, sources: data });
+    return new SessionProxy(this.channel, session, state);
+  }
+}
+
+/** A session as the page sees it; see session.js for what each method does. */
+export class SessionProxy {
+  /** @param {Channel} channel @param {number} session @param {SessionState} state */
+  constructor(channel, session, state) {
+    this.channel = channel;
+    this.session = session;
+    /** @type {SessionState} */
+    this.state = state;
+  }
+
+  /** Steps done. */
+  get step() {
+    return this.state.step;
+  }
+
+  get totalSteps() {
+    return this.state.totalSteps;
+  }
+
+  /** @returns {RunRecord} */
+  get record() {
+    return this.state.record;
+  }
+
+  /** @param {string} method @param {any} [args] @param {Hooks} [hooks] */
+  call(method, args = {}, hooks = {}) {
+    return this.channel.send(method, { session: this.session, ...args }, { ...hooks, onState: (state) => (this.state = state) });
+  }
+
+  /**
+   * Trains `steps` steps, or to the end; pause is not calling it again.
+   * @param {{steps?: number, onTelemetry?: (points: Point[]) => any, signal?: AbortSignal}} [options]
+   * @returns {Promise<{step: number, done: boolean}>}
+   */
+  run({ steps, onTelemetry, signal } = {}) {
+    return this.call("run", { steps }, { signal, onPoints: onTelemetry });
+  }
+
+  /** @param {{x: ArraySource, y: ArraySource}} [data] @returns {Promise<{loss: number, accuracy?: number}>} */
+  evaluate(data) {
+    return this.call("evaluate", { data: data && { x: posted(data.x), y: posted(data.y) } }, { sources: data });
+  }
+
+  /** @param {ArraySource} x @returns {Promise<{shape: number[], data: Float32Array}>} */
+  predict(x) {
+    return this.call("predict", { x: posted(x) }, { sources: { x } });
+  }
+
+  /** @returns {Promise<Weights>} */
+  getWeights() {
+    return this.call("getWeights");
+  }
+
+  /** @param {Weights} weights @returns {Promise<void>} */
+  setWeights(weights) {
+    return this.call("setWeights", { weights });
+  }
+
+  /** @returns {Promise<Uint8Array<ArrayBuffer>>} safetensors */
+  weightsFile() {
+    return this.call("weightsFile");
+  }
+
+  /** @returns {Promise<Uint8Array<ArrayBuffer>>} safetensors */
+  checkpoint() {
+    return this.call("checkpoint");
+  }
+
+  /** @param {Uint8Array} bytes @returns {Promise<{step: number, bitExact: boolean}>} */
+  restore(bytes) {
+    return this.call("restore", { bytes });
+  }
+
+  /** @param {"basic"|"full"} [level] @returns {Promise<any>} the precision report */
+  diagnose(level) {
+    return this.call("diagnose", { level });
+  }
+
+  /** @returns {Promise<void>} */
+  async dispose() {
+    await this.channel.send("dispose", { session: this.session }).catch((error) => {
+      if (error.code !== "disposed") throw error;
+    });
+  }
+}

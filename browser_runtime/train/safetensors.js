@@ -1,0 +1,59 @@
+// safetensors: named float32 tensors and string metadata in one file, written so that equal contents are equal bytes.
+import { EngineError } from "../errors.js";
+
+/** @typedef {{shape: number[], data: Float32Array}} Tensor */
+
+/**
+ * @param {Record<string, Tensor>} tensors in this order
+ * @param {Record<string, string>} [metadata]
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function encode(tensors, metadata) {
+  /** @type {Record<string, unknown>} */
+  const header = metadata ? { __metadata__: metadata } : {};
+  let size = 0;
+  for (const [name, { shape, data }] of Object.entries(tensors)) {
+    header[name] = { dtype: "F32", shape, data_offsets: [size, size + data.byteLength] };
+    size += data.byteLength;
+  }
+  // Padded with spaces so that the data starts on 8 bytes, as the format's own writer does.
+  let json = new TextEncoder().encode(JSON.stringify(header));
+  const padded = new Uint8Array(Math.ceil(json.length / 8) * 8).fill(0x20);
+  padded.set(json);
+  const out = new Uint8Array(8 + padded.length + size);
+  new DataView(out.buffer).setBigUint64(0, BigInt(padded.length), true);
+  out.set(padded, 8);
+  let at = 8 + padded.length;
+  for (const { data } of Object.values(tensors)) {
+    out.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
+    at += data.byteLength;
+  }
+  return out;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {{tensors: Record<string, Tensor>, metadata: Record<string, string>}}
+ */
+export function decode(bytes) {
+  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `not a safetensors file of float32 tensors: ${why}`);
+  if (bytes.length < 8) throw bad("shorter than its header");
+  const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+  if (length > bytes.length - 8) throw bad("its header is longer than the file");
+  /** @type {Record<string, any>} */
+  let header;
+  try {
+    header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+  } catch {
+    throw bad("its header is not JSON");
+  }
+  const { __metadata__: metadata = {}, ...entries } = header;
+  /** @type {Record<string, Tensor>} */
+  const tensors = {};
+  for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries)) {
+    const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 4);
+    if (dtype !== "F32" || to - from !== size || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
+    tensors[name] = { shape, data: new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer) };
+  }
+  return { tensors, metadata };
+}

@@ -1,0 +1,115 @@
+// Serve: the engine's side of the messages of remote.js, in the thread that owns the GL context.
+import { EngineError } from "../errors.js";
+import { Engine } from "./engine.js";
+
+/** @import { Session } from "./session.js" */
+
+/**
+ * @param {(message: any, transfer?: Transferable[]) => void} post
+ * @returns {(message: any) => Promise<void>} handles one message of the page's
+ */
+export function serve(post) {
+  /** @type {Engine} */
+  let engine;
+  /** @type {Map<number, Session>} */
+  const sessions = new Map();
+  /** @type {Map<number, AbortController>} */
+  const cancels = new Map();
+  /** @type {Map<number, {resolve: (values: ArrayLike<number>) => void, reject: (error: EngineError) => void}>} */
+  const reads = new Map();
+  let nextRead = 0;
+  let nextSession = 0;
+
+  /** Streamed arrays are read by the page, which has the callback. @param {any} source @param {number} call @param {string} name */
+  function remoteSource(source, call, name) {
+    if (!source?.remote) return source;
+    return {
+      shape: source.shape,
+      dtype: source.dtype,
+      read: (/** @type {number} */ start, /** @type {number} */ count) =>
+        new Promise((resolve, reject) => {
+          const read = nextRead++;
+          reads.set(read, { resolve, reject });
+          post({ call, read, name, start, count });
+        }),
+    };
+  }
+
+  /** @type {Record<string, (args: any, call: number) => any>} */
+  const methods = {
+    async create(options) {
+      engine = await Engine.create(options);
+      engine.device.onLost.push(() => post({ lost: true }));
+      return engine.probe();
+    },
+    probe: () => engine.probe(),
+    async compile({ spec, data, initialWeights, allowSoftware }, call) {
+      const sources = data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") };
+      const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
+      sessions.set(++nextSession, session);
+      return { session: nextSession, state: stateOf(session) };
+    },
+    run: ({ session, steps }, call) =>
+      get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),
+    evaluate: ({ session, data }, call) => get(session).evaluate(data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") }),
+    predict: ({ session, x }, call) => get(session).predict(remoteSource(x, call, "x")),
+    getWeights: ({ session }) => get(session).getWeights(),
+    setWeights: ({ session, weights }) => get(session).setWeights(weights),
+    weightsFile: ({ session }) => get(session).weightsFile(),
+    checkpoint: ({ session }) => get(session).checkpoint(),
+    restore: ({ session, bytes }) => get(session).restore(bytes),
+    diagnose: ({ session, level }) => get(session).diagnose(level),
+    dispose({ session }) {
+      get(session).dispose();
+      sessions.delete(session);
+    },
+  };
+
+  /** @param {number} id */
+  function get(id) {
+    const session = sessions.get(id);
+    if (!session) throw new EngineError("disposed", "this session is disposed");
+    return session;
+  }
+
+  return async (message) => {
+    const { call, method, args, abort, read, values, failed } = message;
+    if (read !== undefined) {
+      if (failed === undefined) reads.get(read)?.resolve(values);
+      else reads.get(read)?.reject(new EngineError("data_invalid", `data: read(start, count) failed: ${failed}`, { field: "data" }));
+      reads.delete(read);
+      return;
+    }
+    if (abort) {
+      cancels.get(call)?.abort();
+      return;
+    }
+    cancels.set(call, new AbortController());
+    try {
+      const result = await methods[method](args, call);
+      const session = sessions.get(args?.session);
+      post({ call, result, state: session && stateOf(session) }, transfers(result));
+    } catch (error) {
+      post({ call, error: plain(error) });
+    } finally {
+      cancels.delete(call);
+    }
+  };
+}
+
+/** What the page may read of a session without asking. @param {Session} session */
+const stateOf = (session) => ({ step: session.step, totalSteps: session.totalSteps, record: session.record });
+
+/** Large results are handed over, not copied. @param {any} result @returns {Transferable[]} */
+function transfers(result) {
+  if (result instanceof Uint8Array || result instanceof Float32Array) return [result.buffer];
+  if (result?.data instanceof Float32Array) return [result.data.buffer];
+  return [];
+}
+
+/** @param {any} error */
+function plain(error) {
+  if (error instanceof EngineError) return { code: error.code, message: error.message, field: error.field, detail: error.detail };
+  const aborted = error?.name === "AbortError";
+  return { code: aborted ? "aborted" : "internal", message: aborted ? "cancelled" : String(error?.message ?? error), field: null, detail: { stack: String(error?.stack ?? "") } };
+}

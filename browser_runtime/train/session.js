@@ -1,0 +1,520 @@
+// Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
+import { EngineError } from "../errors.js";
+import { initialize } from "../nn/initializers.js";
+import { optimizers } from "../nn/ops.js";
+import { learningRate } from "../nn/schedules.js";
+import { validateSpec } from "../nn/spec.js";
+import { buildPlan } from "../plan/plan.js";
+import { Executable } from "../backends/webgl2/executable.js";
+import { lower } from "../backends/webgl2/lower.js";
+import { Batches, checkShapes, eachWindow, readRows, split, valueCheck } from "./data.js";
+import { diagnose } from "./diagnostics.js";
+import { decode, encode } from "./safetensors.js";
+
+/** @import { Device } from "../backends/webgl2/device.js" */
+/** @import { ArraySource } from "./data.js" */
+
+/** A point of the loss curve; `step` counts from 1, `loss` is that of the batch before the step's update.
+ * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number}} Point */
+
+/** @typedef {Record<string, {shape: number[], data: Float32Array}>} Weights */
+
+/** What a run ran on and what it cost.
+ * @typedef {{backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
+ *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
+ *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
+
+const CHUNK_MS = 80; // telemetry is read about this often
+const CHUNKS_IN_FLIGHT = 2; // the GPU always has one more to do
+const FIRST_LOSSES = 10; // compared with a float64 run by the diagnostics
+
+/** Limits assumed where there is no device to ask. */
+const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 };
+
+/**
+ * The rows of the data, by use.
+ * @param {any} spec @param {number} total
+ */
+function rowsOf(spec, total) {
+  const { train, validation } = split(spec, total);
+  const batches = new Batches(spec, train);
+  return { batches, validation, rows: { total, train: train.length, validation: validation.length, batch: batches.size } };
+}
+
+/**
+ * What a spec would cost, exactly for a device of the assumed limits.
+ * @param {any} input a job spec
+ * @param {{x: {shape: number[]}, y: {shape: number[]}}} shapes of the data
+ * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number}}
+ */
+export function estimate(input, shapes) {
+  const spec = validateSpec(input);
+  const labels = spec.loss === "softmax_cross_entropy" && shapes.y.shape.length === 1 ? "index" : "values";
+  const plan = buildPlan(spec, { labels });
+  const { batches, rows } = rowsOf(spec, shapes.x.shape[0]);
+  const lowered = lower(plan, ASSUMED, rows);
+  return {
+    parameters: countParameters(plan),
+    textureBytes: lowered.bytes,
+    textures: lowered.textures.length,
+    drawsPerStep: lowered.phases.train.flat().length,
+    totalSteps: batches.totalSteps,
+  };
+}
+
+/** @param {import("../plan/plan.js").Plan} plan */
+const countParameters = ({ parameters }) => parameters.reduce((sum, { shape, bias }) => sum + shape[0] * shape[1] + (bias ? shape[1] : 0), 0);
+
+export class Session {
+  /**
+   * Validates, plans, compiles, uploads the data and the initial weights.
+   * @param {Device} device
+   * @param {any} input the job spec
+   * @param {{data: {x: ArraySource, y: ArraySource}, initialWeights?: Weights, signal?: AbortSignal}} options
+   */
+  static async compile(device, input, { data, initialWeights, signal }) {
+    const started = performance.now();
+    const spec = validateSpec(input);
+    if (!data) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
+    const shape = buildPlan(spec, { labels: "values" }).outputShape;
+    const { rows: total, labels } = checkShapes(spec, data, shape);
+    const plan = buildPlan(spec, { labels });
+    const parts = rowsOf(spec, total);
+    const lowered = lower(plan, device.record, parts.rows);
+    signal?.throwIfAborted();
+    const executable = await Executable.create(device, lowered);
+    const session = new Session({ device, spec, plan, executable, data, labels, ...parts });
+    try {
+      const compiled = performance.now();
+      await session.upload(labels);
+      session.writeWeights(initialWeights ?? session.initialWeights());
+      session.given = initialWeights ?? null;
+      device.check();
+      session.timings.compileMs = compiled - started;
+      session.timings.uploadMs = performance.now() - compiled;
+      signal?.throwIfAborted();
+    } catch (error) {
+      session.dispose();
+      throw error;
+    }
+    return session;
+  }
+
+  /**
+   * @param {{device: Device, spec: any, plan: import("../plan/plan.js").Plan, executable: Executable, data: {x: ArraySource, y: ArraySource},
+   *   labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
+   */
+  constructor({ device, spec, plan, executable, data, labels, batches, validation, rows }) {
+    this.device = device;
+    this.spec = spec;
+    this.plan = plan;
+    this.executable = executable;
+    this.data = data;
+    this.labels = labels;
+    this.batches = batches;
+    this.validation = validation;
+    this.rows = rows;
+    this.step = 0;
+    this.totalSteps = batches.totalSteps;
+    this.timings = { compileMs: 0, uploadMs: 0, firstStepMs: 0, trainMs: 0, steps: 0 };
+    /** @type {number[]} */
+    this.firstLosses = [];
+    /** @type {Weights|null} */
+    this.given = null;
+    this.glCallsPerStep = 0;
+    this.orderEpoch = -1;
+    this.chunkSteps = 4;
+    this.chunk = 0;
+    this.running = false;
+    this.disposed = false;
+    this.accuracy = spec.metrics.includes("accuracy");
+  }
+
+  /** @param {"index"|"values"} labels */
+  async upload(labels) {
+    const { executable, spec, data, plan } = this;
+    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
+    for (const [name, source] of /** @type {["x"|"y", ArraySource][]} */ ([["x", data.x], ["y", data.y]])) {
+      const check = valueCheck(name, spec, labels, outputs);
+      await eachWindow(source, (firstRow, values) => {
+        check(firstRow, values);
+        executable.writeData(name === "x" ? "x" : "target", firstRow, values);
+      });
+    }
+    if (this.validation.length === 0) return;
+    const aligned = executable.place("order.stage").layout.rows;
+    const order = new Int32Array(aligned).fill(-1);
+    order.set(this.validation);
+    executable.setOrder("stage", order);
+  }
+
+  /**
+   * Trains `steps` steps, or to the end. May be called again until `done`.
+   * @param {{steps?: number, onTelemetry?: (points: Point[]) => void|Promise<void>, signal?: AbortSignal}} [options]
+   * @returns {Promise<{step: number, done: boolean}>}
+   */
+  async run({ steps = Infinity, onTelemetry, signal } = {}) {
+    this.alive();
+    if (!(steps > 0)) throw new EngineError("spec_invalid", `steps: ${steps} is not a positive number`, { field: "steps" });
+    if (this.running) throw new EngineError("internal", "run() is running already");
+    this.running = true;
+    const started = performance.now();
+    try {
+      const target = Math.min(this.totalSteps, this.step + steps);
+      /** @type {Promise<Point[]>[]} */
+      const flying = [];
+      let last = performance.now();
+      const land = async () => {
+        const points = await flying.shift();
+        const now = performance.now();
+        const trained = points?.filter((p) => p.loss !== undefined).length ?? 0;
+        this.adapt(trained, now - last);
+        last = now;
+        if (points?.length) await this.deliver(points, onTelemetry);
+      };
+      try {
+        while (this.step < target) {
+          if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
+          flying.push(this.submit(target));
+          if (this.timings.firstStepMs === 0) {
+            await land();
+            this.timings.firstStepMs = performance.now() - started;
+          }
+          if (flying.length >= CHUNKS_IN_FLIGHT) await land();
+        }
+        while (flying.length) await land();
+      } finally {
+        // What was submitted reads telemetry lines: let it end before anybody reuses them.
+        await Promise.allSettled(flying);
+      }
+      this.device.check();
+      return { step: this.step, done: this.step >= this.totalSteps };
+    } finally {
+      this.running = false;
+      this.timings.trainMs += performance.now() - started;
+    }
+  }
+
+  /** Aims at chunks of CHUNK_MS. @param {number} steps @param {number} ms */
+  adapt(steps, ms) {
+    if (steps === 0) return;
+    const wanted = (CHUNK_MS * steps) / Math.max(ms, 0.5);
+    this.chunkSteps = Math.max(1, Math.min(Math.round(wanted), this.chunkSteps * 4));
+  }
+
+  /**
+   * Submits a chunk of steps and starts reading its telemetry.
+   * @param {number} target
+   * @returns {Promise<Point[]>}
+   */
+  submit(target) {
+    const { executable, batches } = this;
+    const lines = Math.floor(executable.telemetryLines / (CHUNKS_IN_FLIGHT + 1));
+    const firstLine = (this.chunk++ % (CHUNKS_IN_FLIGHT + 1)) * lines;
+    const end = Math.min(target, this.step + this.chunkSteps);
+    /** @type {{line: number, first: number, count: number}[]} */
+    const flights = [];
+    /** @type {{line: number, step: number, batches: number, last: boolean}[]} */
+    const evaluations = [];
+    while (this.step < end && flights.length < lines && evaluations.length + this.evaluationLines() <= lines) {
+      const count = this.flight(end);
+      const line = firstLine + flights.length;
+      const submit = () => executable.submitTraining(count, line);
+      // Counted on a flight that has its framebuffers already.
+      if (this.timings.steps > 0 && this.glCallsPerStep === 0) this.glCallsPerStep = countCalls(this.device.gl, submit) / count;
+      else submit();
+      flights.push({ line, first: this.step + 1, count });
+      this.step += count;
+      this.timings.steps += count;
+      const epochEnds = this.step % batches.perEpoch === 0 || this.step === this.totalSteps;
+      if (epochEnds && this.validation.length > 0) this.evaluateEpoch(firstLine, evaluations);
+    }
+    return this.collect(firstLine, flights, evaluations);
+  }
+
+  /** Fills the scalars of the next flight. @param {number} end @returns {number} its steps */
+  flight(end) {
+    const { executable, batches, spec } = this;
+    const { steps, sizes } = executable;
+    const epoch = Math.floor(this.step / batches.perEpoch);
+    if (this.orderEpoch < 0 || (batches.shuffled && this.orderEpoch !== epoch)) {
+      executable.setOrder("epoch", batches.order(epoch, sizes.batch));
+      this.orderEpoch = epoch;
+    }
+    const epochMatters = batches.shuffled || this.validation.length > 0;
+    const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
+    const count = Math.min(end - this.step, sizes.trainSlots, left);
+    const { scalars } = optimizers[spec.optimizer.type];
+    for (let i = 0; i < count; i++) {
+      const b = (this.step + i) % batches.perEpoch;
+      const rows = batches.rows(b);
+      steps.set(i, rows, b * sizes.batch, 1 / rows);
+      scalars(spec.optimizer, learningRate(spec.optimizer, this.step + i, this.totalSteps), this.step + i + 1, steps.scalars(i));
+    }
+    return count;
+  }
+
+  evaluationLines() {
+    const { stage, evaluateSlots } = this.executable.sizes;
+    return Math.ceil(this.validation.length / (stage * evaluateSlots));
+  }
+
+  /** @param {number} firstLine @param {{line: number, step: number, batches: number, last: boolean}[]} evaluations */
+  evaluateEpoch(firstLine, evaluations) {
+    const { stage, evaluateSlots } = this.executable.sizes;
+    const span = stage * evaluateSlots;
+    for (let first = 0; first < this.validation.length; first += span) {
+      const rows = Math.min(span, this.validation.length - first);
+      const line = firstLine + evaluations.length;
+      const batches = this.executable.submitEvaluation(first, rows, line);
+      evaluations.push({ line, step: this.step, batches, last: first + span >= this.validation.length });
+    }
+  }
+
+  /**
+   * @param {number} firstLine @param {{line: number, first: number, count: number}[]} flights
+   * @param {{line: number, step: number, batches: number, last: boolean}[]} evaluations
+   * @returns {Promise<Point[]>}
+   */
+  async collect(firstLine, flights, evaluations) {
+    const { executable } = this;
+    // Both reads are issued before either is awaited.
+    const [train, evaluate] = await Promise.all([
+      executable.readTelemetry("train", firstLine, flights.length),
+      evaluations.length > 0 ? executable.readTelemetry("evaluate", firstLine, evaluations.length) : null,
+    ]);
+    this.device.check();
+    /** @type {Point[]} */
+    const points = [];
+    for (const { line, first, count } of flights) {
+      for (let i = 0; i < count; i++) points.push({ step: first + i, loss: train(line, i).loss });
+    }
+    let [loss, correct] = [0, 0];
+    for (const { line, step, batches, last } of evaluations) {
+      for (let slot = 0; slot < batches; slot++) {
+        const sums = /** @type {NonNullable<typeof evaluate>} */ (evaluate)(line, slot);
+        loss += sums.loss;
+        correct += sums.correct;
+      }
+      if (!last) continue;
+      points.push({ step, val_loss: loss / this.validation.length, ...(this.accuracy && { val_accuracy: correct / this.validation.length }) });
+      [loss, correct] = [0, 0];
+    }
+    return points;
+  }
+
+  /** @param {Point[]} points @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
+  async deliver(points, onTelemetry) {
+    for (const { step, loss } of points) if (loss !== undefined && step <= FIRST_LOSSES) this.firstLosses[step - 1] = loss;
+    const broken = points.find((p) => p.loss !== undefined && !Number.isFinite(p.loss));
+    const stop = broken && this.spec.numerics.on_nonfinite === "stop";
+    await onTelemetry?.(stop ? points.filter((p) => p.step <= broken.step) : points);
+    if (!stop) return;
+    throw new EngineError("non_finite_loss", `the loss is ${broken.loss} at step ${broken.step}: training diverged; a smaller optimizer.lr may help`, {
+      field: "optimizer.lr",
+      detail: { step: broken.step, loss: String(broken.loss) },
+    });
+  }
+
+  /**
+   * Loss, and accuracy where the spec asks for it, on data of the caller's, or on the validation rows.
+   * @param {{x: ArraySource, y: ArraySource}} [data]
+   * @returns {Promise<{loss: number, accuracy?: number}>}
+   */
+  async evaluate(data) {
+    this.alive();
+    const { executable } = this;
+    const { stage } = executable.sizes;
+    let [loss, correct] = [0, 0];
+    const rows = data ? checkShapes(this.spec, data, this.plan.outputShape).rows : this.validation.length;
+    if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
+    for (let first = 0; first < rows; first += stage) {
+      const count = Math.min(stage, rows - first);
+      if (data) {
+        executable.writeStage("x", await readRows(data.x, first, count));
+        executable.writeStage("target", await readRows(data.y, first, count));
+        executable.submitStagedEvaluation(count);
+      } else executable.submitEvaluation(first, count, 0);
+      const sums = (await executable.readTelemetry("evaluate", 0, 1))(0, 0);
+      loss += sums.loss;
+      correct += sums.correct;
+    }
+    return { loss: loss / rows, ...(this.accuracy && { accuracy: correct / rows }) };
+  }
+
+  /**
+   * The last layer's outputs.
+   * @param {ArraySource} x
+   * @returns {Promise<{shape: number[], data: Float32Array}>}
+   */
+  async predict(x) {
+    this.alive();
+    const { stage } = this.executable.sizes;
+    const rows = x.shape[0];
+    const sample = x.shape.slice(1);
+    if (sample.join() !== this.spec.model.input.join()) {
+      throw new EngineError("data_invalid", `x: rows are [${sample}]; model.input is [${this.spec.model.input}]`, { field: "x" });
+    }
+    const outputs = this.plan.outputShape.reduce((a, b) => a * b, 1);
+    const data = new Float32Array(rows * outputs);
+    for (let first = 0; first < rows; first += stage) {
+      const count = Math.min(stage, rows - first);
+      this.executable.writeStage("x", await readRows(x, first, count));
+      data.set(this.executable.predictStaged(count), first * outputs);
+    }
+    return { shape: [rows, ...this.plan.outputShape], data };
+  }
+
+  /** The weights that the seed gives. @returns {Weights} */
+  initialWeights() {
+    if (this.given) return this.given;
+    /** @type {Weights} */
+    const weights = {};
+    this.plan.parameters.forEach(({ tensor, shape, fanIn, fanOut, init }, parameterIndex) => {
+      weights[`${tensor}.kernel`] = { shape, data: initialize(init, shape, { fanIn, fanOut, seed: this.spec.train.seed, parameterIndex }) };
+      weights[`${tensor}.bias`] = { shape: [shape[1]], data: new Float32Array(shape[1]) };
+    });
+    return weights;
+  }
+
+  /** @returns {Weights} by name: `<layer>.kernel` [in, out], `<layer>.bias` [out] */
+  getWeights() {
+    this.alive();
+    return this.readWeights("");
+  }
+
+  /** @param {string} state "" for the parameters @returns {Weights} */
+  readWeights(state) {
+    this.executable.enter();
+    /** @type {Weights} */
+    const weights = {};
+    for (const { tensor, shape } of this.plan.parameters) {
+      const { data, bias } = this.executable.readTensor(state ? `${tensor}.${state}` : tensor);
+      weights[`${tensor}.kernel${state && `.${state}`}`] = { shape, data };
+      weights[`${tensor}.bias${state && `.${state}`}`] = { shape: [shape[1]], data: /** @type {Float32Array} */ (bias) };
+    }
+    return weights;
+  }
+
+  /** @param {Weights} weights every parameter */
+  setWeights(weights) {
+    this.alive();
+    this.writeWeights(weights);
+  }
+
+  /** @param {Weights} weights @param {string} [state] */
+  writeWeights(weights, state = "") {
+    const names = this.plan.parameters.flatMap(({ tensor }) => [`${tensor}.kernel${state && `.${state}`}`, `${tensor}.bias${state && `.${state}`}`]);
+    for (const { tensor, shape } of this.plan.parameters) {
+      const get = (/** @type {string} */ part, /** @type {number[]} */ wanted) => {
+        const name = `${tensor}.${part}${state && `.${state}`}`;
+        const given = weights[name];
+        if (!given) throw new EngineError("data_invalid", `weights: ${name} is missing; needed: ${names.join(", ")}`, { field: name });
+        if (given.shape.join() !== wanted.join()) throw new EngineError("data_invalid", `weights: ${name} is [${given.shape}]; needed: [${wanted}]`, { field: name });
+        return given.data;
+      };
+      this.executable.writeParameter(state ? `${tensor}.${state}` : tensor, get("kernel", shape), get("bias", [shape[1]]));
+    }
+  }
+
+  /** @returns {Uint8Array<ArrayBuffer>} the weights as a safetensors file; the same weights are the same bytes */
+  weightsFile() {
+    return encode(this.getWeights());
+  }
+
+  /** All that training needs to go on bit for bit. @returns {Uint8Array<ArrayBuffer>} safetensors */
+  checkpoint() {
+    this.alive();
+    const tensors = this.getWeights();
+    for (const state of this.plan.states) Object.assign(tensors, this.readWeights(state));
+    return encode(tensors, { step: String(this.step), planKey: this.planKey, spec: this.specKey });
+  }
+
+  /**
+   * @param {Uint8Array} bytes a checkpoint
+   * @returns {{step: number, bitExact: boolean}} whether training goes on with the same bits: the plan key is the same
+   */
+  restore(bytes) {
+    this.alive();
+    const { tensors, metadata } = decode(bytes);
+    if (metadata.spec !== this.specKey) throw new EngineError("data_invalid", "checkpoint: it belongs to another model or training set-up");
+    this.writeWeights(tensors);
+    for (const state of this.plan.states) this.writeWeights(tensors, state);
+    this.step = Number(metadata.step);
+    this.orderEpoch = -1;
+    return { step: this.step, bitExact: metadata.planKey === this.planKey };
+  }
+
+  /** What must be equal for a checkpoint to make sense. */
+  get specKey() {
+    const { model, loss, optimizer, train, data } = this.spec;
+    return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, this.rows]);
+  }
+
+  /** What must be equal for the same bits: device, and every choice that the lowering made. */
+  get planKey() {
+    const { renderer, version, userAgent, format, fetch } = this.device.record;
+    const choices = this.executable.lowered.phases.train.flat().map(({ source }) => `${source.shader}:${source.domain.layers}`);
+    return JSON.stringify(["webgl2", renderer, version, userAgent, format, fetch, choices]);
+  }
+
+  /** @returns {RunRecord} */
+  get record() {
+    const { renderer, software } = this.device.record;
+    return {
+      backend: "webgl2",
+      renderer,
+      software,
+      planKey: this.planKey,
+      parameters: countParameters(this.plan),
+      drawsPerStep: this.executable.train?.length ?? 0,
+      glCallsPerStep: this.glCallsPerStep,
+      plannedTextureBytes: this.executable.lowered.bytes,
+      peakTextureBytes: this.device.live.peakTextureBytes,
+      textures: this.device.live.textures,
+      timings: { ...this.timings },
+    };
+  }
+
+  /**
+   * The precision report of the device and of this run so far.
+   * @param {"basic"|"full"} [level]
+   */
+  async diagnose(level = "basic") {
+    this.alive();
+    return diagnose(this, level);
+  }
+
+  alive() {
+    if (this.disposed) throw new EngineError("disposed", "this session is disposed");
+    this.device.check();
+  }
+
+  dispose() {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.executable.dispose();
+  }
+}
+
+/** Counts the GL calls that `work` makes. @param {WebGL2RenderingContext} gl @param {() => void} work */
+function countCalls(gl, work) {
+  let calls = 0;
+  const any = /** @type {any} */ (gl);
+  const names = [];
+  for (const name in any) {
+    const method = any[name];
+    if (typeof method !== "function" || Object.hasOwn(any, name)) continue;
+    names.push(name);
+    any[name] = (/** @type {any[]} */ ...args) => {
+      calls += 1;
+      return method.apply(gl, args);
+    };
+  }
+  try {
+    work();
+  } finally {
+    for (const name of names) delete any[name];
+  }
+  return calls;
+}

@@ -1,0 +1,70 @@
+// affine: Y = act(X @ W + b), and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
+// X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment
+// With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
+// Accumulates over K in blocks of 256, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
+// Padding lanes and rows are written as 0.
+// Reference: browser_runtime/reference/dense.js
+#include "lib/activation.glsl"
+#include "lib/epilogue.glsl"
+#ifdef LOSS
+#include "lib/loss.glsl"
+#endif
+
+void main() {
+  int texel = fragmentTexel();
+  int group = texel / TEXELS_PER_ROW;
+  int n = texel - group * TEXELS_PER_ROW;
+  vec4 total[ROWS];
+  int layer[ROWS];
+  int base[ROWS];
+#define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
+  EACH_ROW(LOCATE)
+
+  for (int start = 0; start < X_TEXELS_PER_ROW; start += BLOCK) {
+    vec4 part[ROWS];
+#define CLEAR(i) part[i] = vec4(0.);
+    EACH_ROW(CLEAR)
+    int end = min(start + BLOCK, X_TEXELS_PER_ROW);
+    for (int k = start; k < end; k++) {
+      vec4 w0 = W_fetch(W_layer(4 * k), W_base(4 * k) + n);
+      vec4 w1 = W_fetch(W_layer(4 * k + 1), W_base(4 * k + 1) + n);
+      vec4 w2 = W_fetch(W_layer(4 * k + 2), W_base(4 * k + 2) + n);
+      vec4 w3 = W_fetch(W_layer(4 * k + 3), W_base(4 * k + 3) + n);
+#define ADD(i) { vec4 x = X_fetch(layer[i], base[i] + k); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
+      EACH_ROW(ADD)
+    }
+#define FLUSH(i) total[i] += part[i];
+    EACH_ROW(FLUSH)
+  }
+
+  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW) + n);
+#define BIAS(i) total[i] += bias;
+  EACH_ROW(BIAS)
+#ifndef LOSS
+#define OUT(i) STORE(oY[i], padded(activate(total[i]), n, group * ROWS + i));
+  EACH_ROW(OUT)
+#else
+  // A copy, so that only it is indexed by a variable: arrays that are stay in memory.
+  vec4 z[ROWS];
+#define COPY(i) z[i] = total[i];
+  EACH_ROW(COPY)
+  vec4 losses = vec4(0.), corrects = vec4(0.);
+  for (int i = 0; i < ROWS; i++) {
+    int row = group * ROWS + i;
+    vec4 y = activate(z[i]);
+    RowLoss r = rowLoss(y, T_fetch(T_layer(row), T_base(row) + (T_TEXELS_PER_ROW > 1 ? n : 0)), n);
+    bool inside = row < uRows;
+    losses[i] = inside ? r.loss * uInverseRows : 0.;
+    corrects[i] = inside ? r.correct : 0.;
+    z[i] = padded(activationGrad(r.grad * uInverseRows, y), n, row);
+  }
+#ifdef WITH_GRAD
+#define OUT(i) STORE(oDZ[i], z[i]);
+  EACH_ROW(OUT)
+#endif
+  STORE(oL[0], losses);
+#ifdef WITH_ACCURACY
+  STORE(oC[0], corrects);
+#endif
+#endif
+}

@@ -1,0 +1,82 @@
+// affine_grad_weights: DW = X^T @ DY, db = column sums of DY, and where OPTIMIZER is given the update instead of DW     forward: affine
+// X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment
+// Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256) * 2^-24 * sum|x||dy|
+// Padding is 0 because X's and DY's is.
+// Reference: browser_runtime/reference/dense.js
+#ifdef OPTIMIZER
+#include "lib/optimizer.glsl"
+#endif
+
+// Samples are taken SAMPLES at a time, so that each one's layer is a constant.
+#if X_LAYERS > DY_LAYERS
+#define SAMPLES X_LAYERS
+#else
+#define SAMPLES DY_LAYERS
+#endif
+#if SAMPLES == 8
+#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#elif SAMPLES == 4
+#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3)
+#elif SAMPLES == 2
+#define EACH_SAMPLE(F) F(0) F(1)
+#else
+#define EACH_SAMPLE(F) F(0)
+#endif
+
+// The ROWS weight rows of a group are columns ROWS * group ... of X.
+#if ROWS == 8
+#define MULTIPLY(j) { \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
+  int at = X_base(m + j) + 2 * group; \
+  vec4 x = X_fetch(X_layer(j), at); \
+  part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
+  x = 2 * group + 1 < X_TEXELS_PER_ROW ? X_fetch(X_layer(j), at + 1) : vec4(0.); \
+  part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d; }
+#elif ROWS == 4
+#define MULTIPLY(j) { \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j) + group); \
+  part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; }
+#elif ROWS == 2
+#define MULTIPLY(j) { \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j) + (group >> 1)); \
+  x.xy = (group & 1) == 0 ? x.xy : x.zw; \
+  part[0] += x.x * d; part[1] += x.y * d; }
+#else
+#define MULTIPLY(j) { \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j) + (group >> 2)); \
+  part[0] += x[group & 3] * d; }
+#endif
+#define SUM_BIAS(j) part[0] += DY_fetch(DY_layer(j), DY_base(m + j) + n);
+
+void main() {
+  int texel = fragmentTexel();
+  int group = texel / TEXELS_PER_ROW;
+  int n = texel - group * TEXELS_PER_ROW;
+  vec4 total[ROWS];
+  vec4 part[ROWS];
+#define CLEAR_TOTAL(i) total[i] = vec4(0.);
+#define CLEAR(i) part[i] = vec4(0.);
+#define FLUSH(i) total[i] += part[i];
+  EACH_ROW(CLEAR_TOTAL)
+
+  for (int start = 0; start < uRows; start += 256) {
+    EACH_ROW(CLEAR)
+    int end = min(start + 256, uRows);
+    if (group == BIAS_GROUP) {
+      for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(SUM_BIAS) }
+    } else {
+      for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(MULTIPLY) }
+    }
+    EACH_ROW(FLUSH)
+  }
+
+#ifdef OPTIMIZER
+#define OUT(i) UPDATE(i, total[i])
+#else
+#define OUT(i) STORE(oDW[i], total[i]);
+#endif
+  EACH_ROW(OUT)
+}

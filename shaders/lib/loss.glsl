@@ -1,0 +1,68 @@
+// loss: the loss of a row and its gradient with respect to the logits, where a fragment sees all that they need:
+// one texel with the whole row, or a loss that treats each output alone. LOSS and LABELS are one of the numbers below.
+// Lanes and rows are loops, not vector operations: inlined 16 times, exp and log1p take a software renderer a second to compile.
+#include "lib/math.glsl"
+#define BCE 1
+#define MSE 2
+#define SOFTMAX_CROSS_ENTROPY 3
+#define LABELS_INDEX 1
+#define LABELS_VALUES 2
+
+struct RowLoss {
+  float loss;     // this texel's part of the row's loss
+  float correct;  // this texel's part of the row's accuracy
+  vec4 grad;      // d loss / d z; lanes past the last column hold anything
+};
+
+int lanesOf(int column4) { return min(4, COLUMNS - 4 * column4); }
+
+#if LOSS == BCE
+RowLoss rowLoss(vec4 z, vec4 target, int column4) {
+  const float mean = 1. / float(COLUMNS);
+  RowLoss r = RowLoss(0., 0., vec4(0.));
+  for (int c = 0; c < lanesOf(column4); c++) {
+    float e = tg_exp(-abs(z[c]));
+    // Not softplus(z) - y z: for y = 1 that subtracts two equal numbers where z is large.
+    r.loss += (target[c] * tg_relu(-z[c]) + (1. - target[c]) * tg_relu(z[c]) + tg_log1p_unit(e)) * mean;
+    r.correct += (z[c] > 0.) == (target[c] > .5) ? mean : 0.;
+    r.grad[c] = ((z[c] < 0. ? e : 1.) / (1. + e) - target[c]) * mean;
+  }
+  return r;
+}
+#elif LOSS == MSE
+RowLoss rowLoss(vec4 z, vec4 target, int column4) {
+  const float mean = 1. / float(COLUMNS);
+  RowLoss r = RowLoss(0., 0., vec4(0.));
+  for (int c = 0; c < lanesOf(column4); c++) {
+    float d = z[c] - target[c];
+    r.loss += d * d * mean;
+    r.grad[c] = 2. * d * mean;
+  }
+  return r;
+}
+#elif LOSS == SOFTMAX_CROSS_ENTROPY
+// COLUMNS <= 4. loss = sum_n y_n (logsumexp(z) - z_n) = sum(y) log(sum exp(z - max)) + y.(max - z): no large terms cancel.
+RowLoss rowLoss(vec4 z, vec4 target, int column4) {
+#if LABELS == LABELS_INDEX
+  vec4 y = vec4(equal(ivec4(0, 1, 2, 3), ivec4(int(target.x))));  // class numbers lie in the first lane
+#else
+  vec4 y = target;
+#endif
+  // The first largest logit is the prediction, the first largest target the class.
+  int predicted = 0, wanted = 0;
+  for (int c = 1; c < COLUMNS; c++) {
+    predicted = z[c] > z[predicted] ? c : predicted;
+    wanted = y[c] > y[wanted] ? c : wanted;
+  }
+  // Subtract the row maximum: exp overflows float32 above 88.7.
+  float top = z[predicted], total = 0., weight = 0., toward = 0.;
+  vec4 e = vec4(0.);
+  for (int c = 0; c < COLUMNS; c++) {
+    e[c] = tg_exp(z[c] - top);
+    total += e[c];
+    weight += y[c];
+    toward += y[c] * (top - z[c]);
+  }
+  return RowLoss(weight * tg_log(total) + toward, float(predicted == wanted), e / total * weight - y);
+}
+#endif
