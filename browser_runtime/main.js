@@ -9,7 +9,7 @@ import { compile, probe } from "./texelgrad.js";
  * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
  * @typedef {{
  *   spec: any,
- *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>} | null,
+ *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>},
  *   resume: {url: string, step: number} | null,
  *   allow_software: boolean,
  * }} Job
@@ -17,6 +17,8 @@ import { compile, probe } from "./texelgrad.js";
 
 /** The attempt is no longer ours: nothing that we post is kept, so there is nothing left to do. */
 class Fenced extends Error {}
+
+const FIRST_LOSSES = 10; // a run shorter than that is diagnosed at its end
 
 const abort = new AbortController();
 let fenced = false;
@@ -53,36 +55,41 @@ async function train() {
     shaderUrl: address("shaders/bundle.json"),
     allowSoftware: job.allow_software,
     signal: abort.signal,
-    ...(job.data && { data: { x: await readArrays(job.data.inputs), y: await readArrays(job.data.targets) } }),
+    data: { x: await readArrays(job.data.inputs), y: await readArrays(job.data.targets) },
   });
   try {
-    if (spec.diagnostics !== "none") await postJson("diagnostics", await session.diagnose(spec.diagnostics));
     if (job.resume) await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer()));
-    const final = await runInPieces(session, spec.checkpoint.every_steps);
+    const final = await runInPieces(session, spec);
     await post("weights", new Blob([await session.weightsFile()]));
     await postJson("result", { record: session.record, final });
   } finally {
-    session.dispose();
+    await session.dispose();
   }
 }
 
 /**
- * Runs to the end, with a checkpoint at every multiple of `everySteps`.
+ * Runs to the end, with the diagnostics after the first losses, which they compare with a float64 run, and a checkpoint at
+ * every multiple of `checkpoint.every_steps`.
  * @param {Awaited<ReturnType<typeof compile>>} session
- * @param {number | null} everySteps
+ * @param {any} spec
  * @returns {Promise<object>} step and last values of the curves
  */
-async function runInPieces(session, everySteps) {
+async function runInPieces(session, spec) {
   const metrics = new MetricsSender((frame) => post("metrics", frame), session.totalSteps);
-  /** @param {import("./train/metrics_sender.js").Point[]} points */
-  const onTelemetry = (points) => metrics.add(points);
+  const everySteps = spec.checkpoint.every_steps ?? Infinity;
+  let diagnoseAt = spec.diagnostics === "none" ? Infinity : Math.min(FIRST_LOSSES, session.totalSteps);
   for (;;) {
-    const steps = everySteps ? everySteps - (session.step % everySteps) : undefined;
-    const { step, done } = await session.run({ steps, onTelemetry, signal: abort.signal });
+    if (session.step >= diagnoseAt) {
+      await postJson("diagnostics", await session.diagnose(spec.diagnostics));
+      diagnoseAt = Infinity;
+    }
+    if (session.step >= session.totalSteps) break;
+    const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
+    await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
     await metrics.flush();
-    if (done) return { step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
-    await post(`checkpoint?step=${step}`, new Blob([await session.checkpoint()]));
+    if (stop % everySteps === 0 && stop < session.totalSteps) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
   }
+  return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
 }
 
 /**

@@ -9,6 +9,7 @@ import logging
 import shutil
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,9 +96,9 @@ class Browser:
         )
         page: Any = (await self._race(browser.pages(), _CONTROL_S, "list its pages"))[0]
         self._client = page._client  # noqa: SLF001 - raw CDP has no public name, pyppeteer's wrappers no deadlines
-        page.on("error", lambda *_: self._die("its page crashed"))
-        browser.on("disconnected", lambda *_: self._die("it closed the connection"))
-        self._client.on("Fetch.requestPaused", lambda event: self._answer_request(event, url))
+        page.on("error", partial(self._die, "its page crashed"))
+        browser.on("disconnected", partial(self._die, "it closed the connection"))
+        self._client.on("Fetch.requestPaused", partial(self._answer_request, url))
         await self._send("Fetch.enable", patterns=[{"urlPattern": "*"}])
         await self._send("Network.disable")  # its events echo every request's body
         await self._race(page.goto(url, timeout=deadline_s * 1000), deadline_s, "load the page")
@@ -161,7 +162,7 @@ class Browser:
             raise BrowserDied(f"Chromium failed to {doing}: {self.died.result()}{self._last_words()}")
         raise BrowserDied(f"Chromium failed to {doing} within {deadline_s:g} s{self._last_words()}")
 
-    def _answer_request(self, event: dict[str, Any], base: str) -> None:
+    def _answer_request(self, base: str, event: dict[str, Any]) -> None:
         """Let the page reach its own folder and nothing else."""
         request_url: str = event["request"]["url"]
         allowed = request_url.startswith((base, f"blob:{base.split('/', 3)[0]}"))
@@ -194,7 +195,7 @@ class Browser:
         status = await self._process.wait()
         self._die(f"it exited with status {status}")
 
-    def _die(self, reason: str) -> None:
+    def _die(self, reason: str, *_event: object) -> None:
         if not self.died.done():
             self.died.set_result(reason)
 

@@ -134,14 +134,15 @@ class Foreman(threading.Thread):
         """Describe ourselves, and claim a job in the same transaction; its attempt is `starting` then."""
         assert self._spare is not None
         assert self._spare.proof is not None
-        device: dict[str, Any] = self._spare.proof["device"]
+        proof = self._spare.proof
+        device: dict[str, Any] = proof["device"]
         with self._db.write() as session:
             description = {
                 "engine_hash": self._engine_hash,
                 "renderer": device["renderer"],
                 "gpu": None if device["software"] else device["renderer"],
                 "software": device["software"],
-                "proof": self._spare.proof,
+                "proof": proof,
                 "proved_at": now_us(session),
                 "fault": None,
             }
@@ -154,6 +155,9 @@ class Foreman(threading.Thread):
             if claim is not None:
                 attempt = (claim.attempt_id, claim.token)
                 repository.advance_attempt(session, *attempt, AttemptState.STARTING)
+                launch = {name: proof[name] for name in ("recipe", "chromium", "user", "sandbox")}
+                record = {"renderer": device["renderer"], "software": device["software"], "launch": launch}
+                repository.save_record(session, *attempt, record)
                 self._touch(session, state="busy", attempt_id=claim.attempt_id)
             return claim
 

@@ -191,9 +191,9 @@ def _range(incoming: Request, size: int) -> tuple[int, int]:
     if incoming.range is None:
         return 0, size
     asked = incoming.range.range_for_length(size)
-    if asked is None or asked[0] is None or asked[1] is None:
+    if asked is None:
         raise RequestedRangeNotSatisfiable(length=size)
-    return asked[0], asked[1]
+    return asked
 
 
 def _body(limit: int) -> bytes:

@@ -38,13 +38,12 @@ class Recorder(AttemptPort):
         self._emit = emit
         self._allow_software = allow_software
         self._claim: Claim | None = None
-        self._launch: dict[str, Any] = {}
         self._state = AttemptState.STARTING
         self._lock = threading.Lock()
 
-    def begin(self, claim: Claim, launch: dict[str, Any]) -> None:
-        """Serve this claim, whose attempt is `starting`; `launch` (how Chromium was started) joins the run's record."""
-        self._claim, self._launch = claim, launch
+    def begin(self, claim: Claim) -> None:
+        """Serve this claim, whose attempt is `starting`."""
+        self._claim = claim
 
     @override
     def job(self) -> dict[str, Any] | None:
@@ -52,17 +51,15 @@ class Recorder(AttemptPort):
         if claim is None:
             return None
         self._emit("progress")
+        allowed: bool | None = claim.spec["allow_software"]
         resume = {"url": "resume", "step": claim.resume.step} if claim.resume else None
-        data = (
-            {f"{role}s": _describe(claim.data, role) for role in ("input", "target")} if claim.data else None
-        )
         return {
             "job_id": claim.job_id,
             "attempt_id": claim.attempt_id,
             "spec": claim.spec,
-            "data": data,
+            "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target")},
             "resume": resume,
-            "allow_software": self._allow_software,
+            "allow_software": self._allow_software if allowed is None else allowed,
         }
 
     @override
@@ -117,7 +114,7 @@ class Recorder(AttemptPort):
     @override
     def result(self, result: dict[str, Any]) -> None:
         with self._writing(AttemptState.SAVING) as (session, attempt):
-            repository.save_record(session, *attempt, {**result["record"], "launch": self._launch})
+            repository.save_record(session, *attempt, result["record"])
         self._emit("saved")
 
     @override

@@ -24,7 +24,7 @@ from texelgrad.db import Database
 from texelgrad.domain import Cause
 from texelgrad.engine import find_engine
 from texelgrad.repository import Claim, DataArray, Resume
-from worker.browser import Browser, BrowserDied, PageRejected, Proof, open_proved
+from worker.browser import Browser, BrowserDied, PageRejected, open_proved
 from worker.chromium import EnvironmentFault, find_chromium, gpu_devices, recipes_for
 from worker.page_server import PageServer
 from worker.recorder import Recorder
@@ -62,9 +62,18 @@ def encode_claim(claim: Claim) -> dict[str, Any]:
 
 def decode_claim(message: dict[str, Any]) -> Claim:
     """The claim that `encode_claim` wrote."""
-    data = tuple(DataArray(**{**array, "shape": tuple(array["shape"])}) for array in message["data"])
-    resume = Resume(**message["resume"]) if message["resume"] else None
-    return Claim(**{**message, "data": data, "resume": resume})
+    arrays: list[dict[str, Any]] = message["data"]
+    data = tuple(_decode_array(array) for array in arrays)
+    fields: dict[str, Any] = {**message, "data": data}
+    if message["resume"] is not None:
+        fields["resume"] = Resume(**message["resume"])
+    return Claim(**fields)
+
+
+def _decode_array(fields: dict[str, Any]) -> DataArray:
+    return DataArray(
+        fields["name"], fields["role"], fields["dtype"], tuple(fields["shape"]), fields["artifact_id"]
+    )
 
 
 async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
@@ -89,7 +98,7 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
             return
         try:
             reporter.emit("ready", proof=proof.as_dict(), browser_session=browser.session_id)
-            serving = asyncio.create_task(_serve(browser, proof, recorder, lines, reporter))
+            serving = asyncio.create_task(_serve(browser, recorder, lines, reporter))
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -103,7 +112,7 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
 
 
 async def _serve(
-    browser: Browser, proof: Proof, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
+    browser: Browser, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
 ) -> None:
     """Obey the supervisor's lines until they end; say so if the browser dies first."""
     browser.died.add_done_callback(
@@ -119,8 +128,7 @@ async def _serve(
         message: dict[str, Any] = json.loads(line)
         try:
             if "claim" in message:
-                launch = {key: value for key, value in proof.as_dict().items() if key != "device"}
-                recorder.begin(decode_claim(message["claim"]), launch)
+                recorder.begin(decode_claim(message["claim"]))
                 await browser.call("start", deadline_s=_START_S)
             elif message.get("cancel"):
                 await browser.call("cancel", deadline_s=_CANCEL_S)
