@@ -24,7 +24,7 @@ export function formatNumber(value, digits = 4) {
   if (number === 0) return "0";
   const size = Math.abs(number);
   const text = size >= 1e6 || size < 1e-4 ? number.toExponential(Math.max(digits - 2, 1)) : number.toPrecision(digits);
-  return text.replace("-", "−").replace("e+", "e");
+  return text.replaceAll("-", "−").replace("e+", "e");
 }
 
 /** @param {unknown} value a count */
