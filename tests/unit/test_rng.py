@@ -11,7 +11,7 @@ import pytest
 
 from texelgrad.rng import RandomStream, Stream, log, threefry2x32
 
-from ..node import call
+from ..node import NodeError, call
 
 PROBE = "/tests/kernels/random_probe.js"
 # Random123's kat_vectors, "threefry2x32 20": counter, key, words
@@ -166,5 +166,5 @@ def test_constant_initializers():
 )
 def test_initializers_say_what_is_missing(kind: str, options: dict[str, float], message: str):
     """An unknown kind lists the known ones; a missing option is named."""
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(NodeError, match=message):
         call(PROBE, "initialize", kind, [2, 2], options)

@@ -1,0 +1,39 @@
+// index.js: every op of the engine in float64 by the name it has in the graph: inputs and attributes in, outputs out.
+import { activations } from "./activations.js";
+import { dense, denseGradInput, denseGradWeights } from "./dense.js";
+import { gather } from "./gather.js";
+import { correctRows, lossGrad, lossRows } from "./losses.js";
+import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
+import { update } from "./optimizers.js";
+import { map, zip } from "./tensor.js";
+
+/** @import { Tensor } from "./tensor.js" */
+/** @typedef {(inputs: Record<string, any>, attrs: any) => Record<string, Tensor>} ReferenceOp */
+
+/** @type {Record<string, ReferenceOp>} */
+export const ops = {
+  matmul: ({ a, b }) => ({ c: matmul(a, b) }),
+  matmul_grad_a: ({ dc, b }) => ({ da: matmulGradA(dc, b) }),
+  matmul_grad_b: ({ a, dc }) => ({ db: matmulGradB(a, dc) }),
+
+  affine: ({ x, kernel, bias = null }) => ({ y: dense(x, kernel, bias) }),
+  affine_grad_input: ({ dy, kernel }) => ({ dx: denseGradInput(dy, kernel) }),
+  affine_grad_weights: ({ x, dy }) => denseGradWeights(x, dy),
+
+  activation: ({ x }, { fn }) => ({ y: map(x, activations[fn].value) }),
+  // from y, or where the caller kept it, from x
+  activation_grad({ dy, y, x }, { fn }) {
+    const { slopeFromInput, slopeFromOutput } = activations[fn];
+    // 0 and not 0 * dy where the slope is 0: an infinite gradient must not become NaN behind a closed relu
+    const scale = (/** @type {number} */ slope, /** @type {number} */ gradient) => (slope === 0 ? 0 : slope * gradient);
+    return { dx: zip(x ? map(x, slopeFromInput) : map(y, slopeFromOutput), dy, scale) };
+  },
+
+  // the loss and the accuracy of each row; the gradient is that of the mean over the batch
+  loss: ({ z, target }, { fn, labels }) => ({ loss: lossRows(fn, z, target, labels) }),
+  loss_grad: ({ z, target }, { fn, labels }) => ({ dz: lossGrad(fn, z, target, labels) }),
+  accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
+
+  update: ({ w, dw, ...states }, { optimizer, lr, t }) => update(w, dw, states, optimizer, { lr, t }),
+  gather: ({ source, order }) => ({ rows: gather(source, order.data) }),
+};

@@ -1,0 +1,152 @@
+"""browser_runtime/reference/: each op on one 3x3 case by hand; test_reference_torch.py has the rest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+
+from ..node import NodeError, call
+from ..tolerances import REFERENCE_ATOL, REFERENCE_RTOL
+
+PROBE = "/tests/kernels/reference_probe.js"
+Array = NDArray[np.float64]
+
+
+def array(values: ArrayLike) -> Array:
+    return np.array(values, np.float64)
+
+
+def op(name: str, attrs: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Array]:
+    return call(PROBE, "op", name, inputs, attrs or {})
+
+
+def close(got: Any, values: ArrayLike) -> None:
+    expected = array(values)
+    assert np.shape(got) == expected.shape
+    np.testing.assert_allclose(got, expected, rtol=REFERENCE_RTOL, atol=REFERENCE_ATOL)
+
+
+# ---- by hand ------------------------------------------------------------------------------------------------
+
+A = array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+B = array([[1, 0, 2], [0, 1, 0], [3, 0, 1]])
+E = math.e
+
+
+def test_matmul_by_hand():
+    """Rows times columns, and both gradients."""
+    close(op("matmul", a=A, b=B)["c"], [[10, 2, 5], [22, 5, 14], [34, 8, 23]])
+    close(op("matmul_grad_a", dc=A, b=B)["da"], [[7, 2, 6], [16, 5, 18], [25, 8, 30]])
+    close(op("matmul_grad_b", a=A, dc=B)["db"], [[22, 4, 9], [26, 5, 12], [30, 6, 15]])
+
+
+def test_affine_by_hand():
+    """The bias is added to every row; its gradient is the column sum."""
+    close(op("affine", x=A, kernel=B, bias=array([1, 2, 3]))["y"], [[11, 4, 8], [23, 7, 17], [35, 10, 26]])
+    close(op("affine_grad_input", dy=A, kernel=B)["dx"], [[7, 2, 6], [16, 5, 18], [25, 8, 30]])
+    got = op("affine_grad_weights", x=A, dy=B)
+    close(got["kernel"], [[22, 4, 9], [26, 5, 12], [30, 6, 15]])
+    close(got["bias"], [4, 1, 3])
+
+
+@pytest.mark.parametrize(
+    ("fn", "y", "slope"),
+    [
+        ("linear", [[-1, 0, 2]] * 3, [[1, 1, 1]] * 3),
+        ("relu", [[0, 0, 2]] * 3, [[0, 0, 1]] * 3),
+        (
+            "sigmoid",
+            [[1 / (1 + E), 0.5, 1 / (1 + E**-2)]] * 3,
+            [[E / (1 + E) ** 2, 0.25, E**2 / (1 + E**2) ** 2]] * 3,
+        ),
+        (
+            "tanh",
+            [[(1 - E**2) / (1 + E**2), 0, (E**4 - 1) / (E**4 + 1)]] * 3,
+            [[4 / (E + 1 / E) ** 2, 1, 4 / (E**2 + E**-2) ** 2]] * 3,
+        ),
+    ],
+)
+def test_activations_by_hand(fn: str, y: ArrayLike, slope: ArrayLike):
+    """Value, and gradient from output and from input."""
+    x, dy = array([[-1, 0, 2]] * 3), array([[3, 3, 3], [-1, -1, -1], [0, 0, 0]])
+    close(op("activation", {"fn": fn}, x=x)["y"], y)
+    close(op("activation_grad", {"fn": fn}, dy=dy, y=array(y))["dx"], array(slope) * dy)
+    close(op("activation_grad", {"fn": fn}, dy=dy, x=x)["dx"], array(slope) * dy)
+
+
+def test_bce_by_hand():
+    """Row losses are means over the outputs, the gradient is that of the mean over the batch."""
+    z, y = np.zeros((3, 3)), array([[0, 1, 0], [1, 1, 1], [0, 0, 0.5]])
+    attrs = {"fn": "bce", "labels": "values"}
+    close(op("loss", attrs, z=z, target=y)["loss"], [math.log(2)] * 3)
+    close(op("loss_grad", attrs, z=z, target=y)["dz"], (0.5 - y) / 9)
+    assert call(PROBE, "lossMean", "bce", z, y) == pytest.approx(math.log(2), rel=REFERENCE_RTOL)
+    predicted = op("accuracy", attrs, z=array([[-1, 1, 1], [1, 1, 1], [1, 1, 1]]), target=y)["correct"]
+    close(predicted, [2 / 3, 1, 0])
+
+
+def test_mse_by_hand():
+    """Row losses are means over the outputs."""
+    z, y = A, B
+    attrs = {"fn": "mse", "labels": "values"}
+    close(op("loss", attrs, z=z, target=y)["loss"], [5 / 3, 68 / 3, 144 / 3])
+    close(op("loss_grad", attrs, z=z, target=y)["dz"], 2 * (A - B) / 9)
+
+
+def test_softmax_cross_entropy_by_hand():
+    """Equal logits give log 3; class numbers and their one-hot rows are the same; the first largest logit wins."""
+    z = array([[0, 0, 0], [math.log(2), 0, 0], [0, 0, math.log(6)]])
+    classes, one_hot = array([0, 1, 2]), np.eye(3)
+    softmax = array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 4, 1 / 4], [1 / 8, 1 / 8, 3 / 4]])
+    for target, labels in ((classes, "index"), (classes.reshape(3, 1), "index"), (one_hot, "values")):
+        attrs = {"fn": "softmax_cross_entropy", "labels": labels}
+        close(op("loss", attrs, z=z, target=target)["loss"], [math.log(3), math.log(4), math.log(4 / 3)])
+        close(op("loss_grad", attrs, z=z, target=target)["dz"], (softmax - one_hot) / 3)
+        close(op("accuracy", attrs, z=z, target=target)["correct"], [1, 0, 1])
+
+
+def test_optimizers_by_hand():
+    """One step of each; Adam's first step is lr in the gradient's direction."""
+    w, g = A, 2 * B - 1
+    assert np.all(g != 0)
+    close(call(PROBE, "optimize", w, [g], {"type": "sgd"}, [0.5])[0], w - g / 2)
+    momentum = call(PROBE, "optimize", w, [g, g], {"type": "sgd", "momentum": 0.5}, [1, 1])
+    close(momentum[1], w - g - 1.5 * g)
+    adam = {"type": "adam", "beta1": 0.5, "beta2": 0.75, "eps": 0}
+    close(call(PROBE, "optimize", w, [g], adam, [0.1])[0], w - 0.1 * np.sign(g))
+
+
+def test_schedules_by_hand():
+    """Cosine falls from lr to min_lr: half way at half time."""
+    assert call(PROBE, "rates", "constant", {"lr": 0.3}, 3) == [0.3] * 3
+    got = call(PROBE, "rates", "cosine", {"lr": 1, "min_lr": 0.2}, 4)
+    close(got, [1, 0.6 + 0.4 * math.sqrt(0.5), 0.6, 0.6 - 0.4 * math.sqrt(0.5)])
+
+
+def test_gather_by_hand():
+    """Rows in the given order, -1 as zeros."""
+    close(op("gather", source=A, order=array([2, -1, 0]))["rows"], [[7, 8, 9], [0, 0, 0], [1, 2, 3]])
+
+
+# ---- what does not fit --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs", "message"),
+    [
+        ("matmul", {"a": A, "b": A[:2]}, {}, r"matmul: shapes \[3,3\] and \[2,3\] do not fit"),
+        ("affine", {"x": A, "kernel": B, "bias": A[0, :2]}, {}, r"bias: shapes \[3,3\] and \[2\]"),
+        ("loss", {"z": A, "target": array([0, 1, 3])}, {"fn": "softmax_cross_entropy", "labels": "index"}, "no class 3 among 3"),
+        ("loss", {"z": A, "target": A[:2]}, {"fn": "mse", "labels": "values"}, r"shapes \[3,3\] and \[2,3\]"),
+        ("loss", {"z": A, "target": A}, {"fn": "hinge", "labels": "values"}, "no loss hinge; use one of bce"),
+        ("gather", {"source": A, "order": array([3])}, {}, "no row 3 among 3"),
+    ],
+)  # fmt: skip
+def test_bad_shapes_name_both(name: str, inputs: dict[str, Any], attrs: dict[str, Any], message: str):
+    """An error says what was given, both shapes included."""
+    with pytest.raises(NodeError, match=message):
+        op(name, attrs, **inputs)
