@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import httpx
 from redis import Redis
@@ -78,7 +79,7 @@ class Supervisor:
         _check_checkout()
         redis = None if self._settings.broker_url else _redis_program()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop.set())
+            signal.signal(number, self._on_signal)
         self._logs.mkdir(parents=True, exist_ok=True)
         with _only_one(self._settings.data_dir), _listen(self._settings) as listener:
             database = Database(self._settings.database)
@@ -98,6 +99,9 @@ class Supervisor:
                 self._keep_up()
             finally:
                 self._stop_all()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
 
     def _keep_up(self) -> None:
         while not self._stop.wait(_TICK_S):

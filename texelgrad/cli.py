@@ -1,0 +1,230 @@
+"""The `texelgrad` command: serves on this machine, and talks to a service. `texelgrad --help` lists it all."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from texelgrad import __version__
+from texelgrad.client import Client, Job, JobEnded
+from texelgrad.errors import TexelgradError
+
+_INTERRUPTED = 130
+P = ParamSpec("P")
+console = Console(highlight=False)
+complaints = Console(stderr=True, highlight=False)
+
+
+def readable(command: Callable[P, None]) -> Callable[P, None]:
+    """Show what went wrong as a message instead of a traceback, and exit with 1."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (TexelgradError, OSError) as error:
+            complaints.print(f"[red]error[/red] {type(error).__name__}", markup=True)
+            complaints.print(str(error), markup=False)
+            sys.exit(1)
+
+    return run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.option("--url", envvar="TEXELGRAD_URL", help="Address of the service.", metavar="URL")
+@click.pass_context
+def main(context: click.Context, url: str | None) -> None:
+    """Train neural networks in headless Chromium, as a service."""
+    context.obj = url
+
+
+@main.command()
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the database and the logs.")
+@readable
+def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the service on this machine: redis, API, worker and keeper, until Ctrl-C."""
+    from texelgrad.config import Settings
+    from texelgrad.supervisor import Supervisor
+
+    given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    Supervisor(settings, say=_say).run()
+
+
+@main.command()
+@readable
+def migrate() -> None:
+    """Bring the database's schema up to date. `serve` does that by itself."""
+    from texelgrad.config import Settings
+    from texelgrad.db import Database, upgrade
+
+    database = Database(Settings().database)
+    upgrade(database)
+    database.close()
+    console.print("the schema is up to date")
+
+
+@main.command()
+@click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
+)
+@click.option("--target", help="Column with the targets, of a CSV file.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the weights there, as safetensors.")
+@click.pass_obj
+@readable
+def train(url: str | None, spec: Path, data: Path | None, target: str | None, out: Path | None) -> None:
+    """Train the job that SPEC, a JSON file, describes, and watch it. Ctrl-C cancels it."""
+    with Client(url) as client:
+        job = client.create_job(_with_data(client, _read_spec(spec), data, target))
+        console.print(f"job {job['id']}")
+        try:
+            job = _watch(client, job)
+        except KeyboardInterrupt:
+            client.cancel(job["id"])
+            complaints.print("cancellation asked for")
+            sys.exit(_INTERRUPTED)
+        if job["state"] != "succeeded":
+            raise JobEnded(job)
+        console.print(f"succeeded on {job['renderer']}{' (software)' if job['software'] else ''}")
+        if out:
+            console.print(f"weights: {client.download_weights(job['id'], out)}")
+
+
+@main.command()
+@click.option("--status", help="Only jobs in this state.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1))
+@click.pass_obj
+@readable
+def jobs(url: str | None, status: str | None, limit: int) -> None:
+    """List jobs, newest first."""
+    table = Table(box=None)
+    table.add_column("id", no_wrap=True)
+    table.add_column("name", max_width=30, no_wrap=True)
+    for heading in ("state", "step", "loss"):
+        table.add_column(heading)
+    with Client(url) as client:
+        for _, job in zip(range(limit), client.jobs(status=status), strict=False):
+            steps = f"{job['step']}/{job['total_steps'] or '?'}"
+            state = f"{job['state']} ({job['cause']})" if job["state"] == "failed" else job["state"]
+            table.add_row(job["id"], job["name"], state, steps, _figure(job, "loss"))
+    console.print(table)
+
+
+@main.command()
+@click.argument("job_id")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--format", "format_", default="safetensors", type=click.Choice(["safetensors", "npz"]))
+@click.pass_obj
+@readable
+def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
+    """Download a job's trained weights."""
+    with Client(url) as client:
+        console.print(str(client.download_weights(job_id, out, format=format_)))
+
+
+@main.command()
+@click.argument("job_id")
+@click.pass_obj
+@readable
+def cancel(url: str | None, job_id: str) -> None:
+    """Cancel a job."""
+    with Client(url) as client:
+        console.print(client.cancel(job_id)["state"])
+
+
+@main.command()
+@click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
+)
+@click.option("--target", help="Column with the targets, of a CSV file.")
+@click.pass_obj
+@readable
+def estimate(url: str | None, spec: Path, data: Path | None, target: str | None) -> None:
+    """Say what the job would take, without queueing it."""
+    with Client(url) as client:
+        _print_json(client.estimate(_with_data(client, _read_spec(spec), data, target)))
+
+
+@main.command()
+@click.argument("job_id")
+@click.pass_obj
+@readable
+def diagnostics(url: str | None, job_id: str) -> None:
+    """Show the precision report of the device that trained a job, as JSON."""
+    with Client(url) as client:
+        _print_json(client.diagnostics(job_id))
+
+
+def _watch(client: Client, job: Job) -> Job:
+    """Show a bar with loss and accuracy until the job has ended."""
+    columns = (
+        TextColumn("{task.fields[state]:9}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} steps"),
+        TextColumn("{task.fields[figures]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar: TaskID = progress.add_task("", total=job["total_steps"] or 1, state=job["state"], figures="")
+
+        def show(job: Job) -> None:
+            named = (("loss", "loss"), ("val_loss", "val loss"), ("val_accuracy", "val accuracy"))
+            figures = "  ".join(
+                f"{label} {_figure(job, key)}" for key, label in named if key in job["metrics"]
+            )
+            progress.update(
+                bar, completed=job["step"], total=job["total_steps"] or 1, state=job["state"], figures=figures
+            )
+
+        return client.wait(job["id"], show)
+
+
+def _figure(job: Job, key: str) -> str:
+    value = job["metrics"].get(key)
+    return f"{value:.4g}" if isinstance(value, (int, float)) else str(value or "")
+
+
+def _read_spec(path: Path) -> dict[str, Any]:
+    try:
+        spec = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise click.ClickException(f"{path} is not JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise click.ClickException(f"{path} holds no JSON object")
+    return spec
+
+
+def _with_data(client: Client, spec: dict[str, Any], data: Path | None, target: str | None) -> dict[str, Any]:
+    """The spec with the uploaded file as its data set."""
+    if data is None:
+        return spec
+    dataset = client.upload_dataset(data, target=target)
+    return {**spec, "data": {**spec.get("data", {}), "dataset": dataset["id"]}}
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
