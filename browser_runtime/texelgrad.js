@@ -7,9 +7,8 @@ export { EngineError };
 export { estimate } from "./train/session.js";
 
 /** @import { ArraySource } from "./train/data.js" */
-/** @import { Point, RunRecord, Session, Weights } from "./train/session.js" */
+/** @import { Point, RunRecord, Weights } from "./train/session.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
-/** @import { Engine } from "./train/engine.js" */
 
 /**
  * @typedef {object} CompileOptions

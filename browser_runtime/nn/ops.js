@@ -48,7 +48,7 @@ export const losses = {
 export const optimizers = {
   sgd: {
     states: (o) => (o.momentum > 0 ? ["velocity"] : []),
-    scalars(o, lr, t, out) {
+    scalars(o, lr, _t, out) {
       out[0] = lr;
       out[1] = o.momentum;
     },

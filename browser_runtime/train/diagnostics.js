@@ -1,2 +1,202 @@
-// Diagnostics: the precision report of a device and of the operators that a session ran on it.
-export async function diagnose() { return {}; }
+// Diagnostics: the precision report of a device and of what a session ran on it, against the float64 reference.
+import { execute, parameter } from "./float64.js";
+import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/webgl2/selftest.js";
+import { optimizers } from "../nn/ops.js";
+import { learningRate } from "../nn/schedules.js";
+import { tensor } from "../reference/tensor.js";
+import { readRows } from "./data.js";
+
+/** @import { Session, Weights } from "./session.js" */
+/** @import { Group } from "../plan/fuse.js" */
+/** @import { Values } from "./float64.js" */
+
+/** Multiply-adds in float64 that a report may cost: plain JavaScript makes about 3e8 a second, and `basic` stays below 200 ms. */
+const BUDGET = { basic: 3e7, full: 3e9 };
+const LOSSES = 10;
+
+/**
+ * @typedef {object} OperatorReport
+ * @property {string} op the primitive ops that one kernel computed
+ * @property {string} name the tensor that it wrote
+ * @property {number} elements
+ * @property {number} maxAbsoluteError
+ * @property {number} maxRelativeError of one element to its own value
+ * @property {number} maxNormalizedError of one element to the tensor's largest value
+ * @property {number} maxUlp in units of the last place of the float32 nearest to the reference
+ */
+
+/**
+ * @param {Session} session
+ * @param {"basic"|"full"} level
+ */
+export async function diagnose(session, level) {
+  const started = performance.now();
+  const { device } = session;
+  const { renderer, vendor, version, software, userAgent, extensions, format } = device.record;
+  const budget = { left: BUDGET[level] };
+  const firstLosses = await compareLosses(session, budget);
+  const { operators, total, checked } = await compareOperators(session, budget);
+  return {
+    version: 1,
+    level,
+    device: { renderer, vendor, version, software, userAgent, extensions, limits: deviceLimits(device) },
+    float32: { format, renderable: true, proof: device.proof },
+    readback: readbackRoundTrip(device),
+    nonfinite: nonfiniteTable(device),
+    operators,
+    firstLosses,
+    coverage: {
+      elapsedMs: performance.now() - started,
+      operatorsChecked: checked,
+      operatorsTotal: total,
+      lossesChecked: firstLosses.length,
+      weightsAtStep: session.step,
+    },
+  };
+}
+
+/** Multiply-adds of a group in the reference. @param {Session} session @param {Group} group @param {number} rows */
+function work({ plan }, { ops }, rows) {
+  const product = ops.find((op) => op.type.startsWith("affine"));
+  const w = product && (product.inputs.w ?? ops.find((op) => op.type === "update")?.inputs.w);
+  const shape = w ? plan.phases.train.tensors.get(w)?.shape ?? [0, 0] : plan.outputShape;
+  return shape.reduce((a, b) => a * b, rows);
+}
+
+/**
+ * The losses of the first steps, against a run of the same plan in float64 from the same weights on the same batches.
+ * @param {Session} session @param {{left: number}} budget
+ * @returns {Promise<{step: number, loss: number, reference: number, relativeError: number}[]>}
+ */
+async function compareLosses(session, budget) {
+  const { plan, spec, batches } = session;
+  const { groups } = plan.phases.train;
+  const values = parameters(session, session.initialWeights());
+  const out = [];
+  for (let step = 0; step < Math.min(LOSSES, session.firstLosses.length); step++) {
+    const rows = batches.rows(step % batches.perEpoch);
+    const cost = groups.reduce((sum, group) => sum + work(session, group, rows), 0);
+    // Leave two thirds of the budget to the operators.
+    if (cost > budget.left - BUDGET.basic / 3) break;
+    budget.left -= cost;
+    await loadBatch(session, step, values);
+    const order = groups.flatMap((group) => group.ops);
+    execute(order, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
+    const reference = mean(values.get("loss").data);
+    const loss = session.firstLosses[step];
+    out.push({ step: step + 1, loss, reference, relativeError: Math.abs(loss - reference) / Math.abs(reference) });
+  }
+  return out;
+}
+
+/**
+ * Every kernel of the plan on the first batch, each against the reference on the very inputs that the kernel read.
+ * @param {Session} session @param {{left: number}} budget
+ */
+async function compareOperators(session, budget) {
+  const { executable, plan, batches, spec } = session;
+  const { groups, tensors } = plan.phases.train;
+  const { steps } = executable;
+  const rows = batches.rows(0);
+  const t = session.step + 1;
+  const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
+  executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
+  session.orderEpoch = batches.shuffled ? 0 : session.orderEpoch;
+  steps.set(0, rows, 0, 1 / rows);
+  optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars(0));
+
+  /** @type {Values} */
+  const batch = new Map();
+  await loadBatch(session, 0, batch);
+  /** @type {OperatorReport[]} */
+  const operators = [];
+  let checked = 0;
+  const old = executable.parity;
+  executable.inspect((index) => {
+    const group = groups[index];
+    const cost = work(session, group, rows);
+    if (cost > budget.left) return;
+    budget.left -= cost;
+    checked += 1;
+    const read = (/** @type {string} */ name, /** @type {number} */ parity) => readValue(session, name, parity, rows);
+    /** @type {Values} */
+    const values = new Map();
+    for (const name of Object.values(group.inputs)) values.set(name, batch.get(name) ?? read(name, old));
+    execute(group.ops, values, { lr, t });
+    for (const name of new Set(Object.values(group.outputs))) {
+      const kind = tensors.get(name)?.kind ?? "";
+      const got = flat(read(name, ["parameter", "state"].includes(kind) ? old ^ 1 : old));
+      // The kernel writes its part of the mean.
+      const wanted = kind === "rows" ? flat(values.get(name)).map((/** @type {number} */ v) => v / rows) : flat(values.get(name));
+      operators.push({ op: group.ops.map((op) => op.type).join(" + "), name, ...compare(got, wanted) });
+    }
+  });
+  return { operators, total: groups.length, checked };
+}
+
+/** A tensor of the device in the reference's terms. @param {Session} session @param {string} name @param {number} parity @param {number} rows */
+function readValue({ executable, plan }, name, parity, rows) {
+  const info = plan.phases.train.tensors.get(name);
+  if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
+  const { data, bias } = executable.readTensor(name, parity);
+  const { columns } = executable.place(name).layout;
+  return bias ? parameter(info?.shape ?? [], data, bias) : tensor([rows, columns], data.subarray(0, rows * columns));
+}
+
+/** @param {Session} session @param {Weights} weights @returns {Values} with the states of step 0 */
+function parameters({ plan }, weights) {
+  const values = new Map();
+  for (const { tensor: name, shape } of plan.parameters) {
+    values.set(name, parameter(shape, weights[`${name}.kernel`].data, weights[`${name}.bias`].data));
+    for (const state of plan.states) values.set(`${name}.${state}`, parameter(shape, new Float64Array(shape[0] * shape[1]), new Float64Array(shape[1])));
+  }
+  return values;
+}
+
+/** The batch of a step, read from the caller's arrays. @param {Session} session @param {number} step counted from 0 @param {Values} values */
+async function loadBatch({ batches, data, plan, executable }, step, values) {
+  const b = step % batches.perEpoch;
+  const aligned = executable.sizes.batch;
+  const order = batches.order(Math.floor(step / batches.perEpoch), aligned).subarray(b * aligned, b * aligned + batches.rows(b));
+  const gather = async (/** @type {import("./data.js").ArraySource} */ source, /** @type {number} */ columns) => {
+    const out = new Float64Array(order.length * columns);
+    // What the device holds is float32.
+    for (let i = 0; i < order.length; i++) out.set(Float32Array.from(await readRows(source, order[i], 1)), i * columns);
+    return tensor([order.length, columns], out);
+  };
+  values.set("x", await gather(data.x, plan.inputShape[0]));
+  values.set("target", await gather(data.y, plan.targetColumns));
+}
+
+/** @param {any} value a Tensor or a parameter @returns {Float64Array} */
+function flat(value) {
+  return value.kernel ? Float64Array.from([...value.kernel.data, ...value.bias.data]) : value.data;
+}
+
+/** @param {Float64Array} values */
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+
+/** @param {Float64Array} got @param {Float64Array} wanted @returns {Omit<OperatorReport, "op"|"name">} */
+export function compare(got, wanted) {
+  const report = { elements: wanted.length, maxAbsoluteError: 0, maxRelativeError: 0, maxNormalizedError: 0, maxUlp: 0 };
+  let largest = 0;
+  for (let i = 0; i < wanted.length; i++) {
+    const error = Math.abs(got[i] - wanted[i]);
+    if (Number.isNaN(error) && !(Number.isNaN(got[i]) && Number.isNaN(wanted[i])) && got[i] !== wanted[i]) {
+      return { ...report, maxAbsoluteError: NaN, maxRelativeError: NaN, maxNormalizedError: NaN, maxUlp: NaN };
+    }
+    if (!(error > 0)) continue;
+    report.maxAbsoluteError = Math.max(report.maxAbsoluteError, error);
+    if (wanted[i] !== 0) report.maxRelativeError = Math.max(report.maxRelativeError, error / Math.abs(wanted[i]));
+    report.maxUlp = Math.max(report.maxUlp, error / ulp(wanted[i]));
+  }
+  for (const value of wanted) largest = Math.max(largest, Math.abs(value));
+  report.maxNormalizedError = largest > 0 ? report.maxAbsoluteError / largest : report.maxAbsoluteError;
+  return report;
+}
+
+/** The distance of neighbouring float32 numbers at x. @param {number} x */
+export function ulp(x) {
+  const exponent = x === 0 ? -126 : Math.max(-126, Math.floor(Math.log2(Math.abs(Math.fround(x)))));
+  return 2 ** (exponent - 23);
+}

@@ -199,6 +199,8 @@ export class Device {
     this.deleteFramebuffer(framebuffer);
     this.deleteTexture(texture, size);
     const got = [...new Float32Array(bytes)];
+    /** What was rendered to prove float32, and what came back. */
+    this.proof = { rendered: ["1/3", "-1/3", "2^24 - 1", "1e-30"], read: got };
     const wanted = [1 / 3, -1 / 3, 16777215, 1e-30].map(Math.fround);
     // Division may round either way: 1 ULP. A half float is off by 2^-11.
     if (!got.every((x, i) => Math.abs(x - wanted[i]) <= Math.abs(wanted[i]) * 2 ** -23)) {

@@ -1,5 +1,4 @@
 // Executable: a lowered plan on a device. Owns the textures, framebuffers and uniform buffers, and submits the fixed lists of draws.
-import { EngineError } from "../../errors.js";
 import { pack, unpack } from "./layout.js";
 import { TELEMETRY_LINES } from "./lower.js";
 import { readLater } from "./readback.js";
@@ -24,9 +23,18 @@ export class Executable {
    * @param {Device} device @param {Lowered} lowered
    */
   static async create(device, lowered) {
-    const executable = new Executable(device, lowered);
+    const draws = [
+      ...Object.values(lowered.phases).flat(2), ...Object.values(lowered.gathers).flat(), ...Object.values(lowered.reductions),
+    ];
+    const texts = draws.map((draw) => {
+      const { text, origins } = kernelText(draw.source, device.shaders, device.dialect);
+      device.programs.start(text, origins);
+      return text;
+    });
+    const programs = await device.programs.finish(texts);
+    const executable = new Executable(device, lowered, new Map(draws.map((draw, i) => [draw, programs[i]])));
     try {
-      await executable.build();
+      device.check();
     } catch (error) {
       executable.dispose();
       throw error;
@@ -34,14 +42,14 @@ export class Executable {
     return executable;
   }
 
-  /** @param {Device} device @param {Lowered} lowered */
-  constructor(device, lowered) {
+  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, WebGLProgram>} programs */
+  constructor(device, lowered, programs) {
     this.device = device;
     this.gl = device.gl;
     this.lowered = lowered;
     this.sizes = lowered.sizes;
     /** @type {WebGLTexture[]} */
-    this.textures = [];
+    this.textures = lowered.textures.map((size) => device.createTexture(size));
     /** @type {WebGLFramebuffer[]} */
     this.framebuffers = [];
     this.steps = new Steps(this.gl, this.sizes.trainSlots);
@@ -50,40 +58,16 @@ export class Executable {
     this.parity = 0;
     /** @type {(WebGLTexture|null)[]} */
     this.bound = [];
-  }
 
-  async build() {
-    const { device, lowered } = this;
-    const all = [
-      ...Object.values(lowered.phases).flat(2), ...Object.values(lowered.gathers).flat(), ...Object.values(lowered.reductions),
-    ];
-    /** @type {Map<Draw, string>} */
-    const texts = new Map();
-    for (const draw of all) {
-      const { text, origins } = kernelText(draw.source, device.shaders, device.dialect);
-      texts.set(draw, text);
-      device.programs.start(text, origins);
-    }
-    for (const size of lowered.textures) this.textures.push(device.createTexture(size));
-    device.check();
-    const programs = await device.programs.finish([...texts.values()]);
-    const dispatches = new Map(all.map((draw, i) => [draw, this.dispatch(draw, programs[i])]));
-    const get = (/** @type {Draw} */ draw) => /** @type {Dispatch} */ (dispatches.get(draw));
-    /** Dispatches of each group of the plan, by phase. */
-    this.groups = {
-      train: lowered.phases.train.map((draws) => draws.map(get)),
-      evaluate: lowered.phases.evaluate.map((draws) => draws.map(get)),
-      predict: lowered.phases.predict.map((draws) => draws.map(get)),
-    };
-    this.train = this.groups.train.flat();
-    this.evaluate = this.groups.evaluate.flat();
-    this.predict = this.groups.predict.flat();
-    this.gathers = { epoch: lowered.gathers.epoch.map(get), stage: lowered.gathers.stage.map(get) };
-    this.reductions = { train: get(lowered.reductions.train), evaluate: get(lowered.reductions.evaluate) };
-    this.zeroSteps = new Steps(this.gl, 1);
-    this.zeroSteps.set(0, 0, 0, 1);
-    this.zeroSteps.upload(1);
-    device.check();
+    const get = (/** @type {Draw} */ draw) => this.dispatch(draw, /** @type {WebGLProgram} */ (programs.get(draw)));
+    const { phases, gathers, reductions } = lowered;
+    /** Dispatches of each group of the plan. */
+    this.groups = phases.train.map((draws) => draws.map(get));
+    this.train = this.groups.flat();
+    this.evaluate = phases.evaluate.flat().map(get);
+    this.predict = phases.predict.flat().map(get);
+    this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
+    this.reductions = { train: get(reductions.train), evaluate: get(reductions.evaluate) };
   }
 
   /** @param {Draw} draw @param {WebGLProgram} program @returns {Dispatch} */
@@ -177,6 +161,21 @@ export class Executable {
   }
 
   /**
+   * Runs the first step whose scalars stand in `this.steps` group by group, without taking it: the new parameters are left in the textures of
+   * the other parity, where the next step overwrites them.
+   * @param {(group: number) => void} after called after each group, to read what it made
+   */
+  inspect(after) {
+    this.steps.upload(1);
+    this.groups.forEach((dispatches, group) => {
+      this.enter();
+      this.steps.bind(0);
+      this.run(dispatches, 0);
+      after(group);
+    });
+  }
+
+  /**
    * Submits an evaluation of rows of the data set, in the order given to `setOrder("stage", ...)`.
    * @param {number} first first row of that order, a multiple of sizes.stage
    * @param {number} rows at most sizes.stage * sizes.evaluateSlots
@@ -238,7 +237,7 @@ export class Executable {
   /** @param {string} name @returns {Place} */
   place(name) {
     const place = this.lowered.places.get(name);
-    if (!place) throw new EngineError("internal", `no tensor ${name}`);
+    if (!place) throw new Error(`no tensor ${name}`);
     return place;
   }
 
@@ -251,8 +250,10 @@ export class Executable {
     const { slots } = this.place(`order.${to}`);
     this.upload(slots[0], 0, order, true);
     if (to !== "epoch") return;
-    this.zeroSteps?.bind(0);
-    this.run(/** @type {any} */ (this.gathers).epoch, 0);
+    this.evaluateSteps.set(0, 0, 0, 1);
+    this.evaluateSteps.upload(1);
+    this.evaluateSteps.bind(0);
+    this.run(this.gathers.epoch, 0);
   }
 
   /**
@@ -341,6 +342,30 @@ export class Executable {
     return { ...unpack(layout, texels, width * height), texels };
   }
 
+  /**
+   * Reads the row losses of the first batch in flight.
+   * @param {string} name of a `rows` tensor @param {number} rows @returns {Float64Array} [rows]
+   */
+  readRows(name, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(name);
+    const { width, height } = this.lowered.textures[slots[0]];
+    const texels = new Float32Array(width * height * 4);
+    const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer: 0 }]);
+    const { format, type, view } = device.transfer(texels.buffer);
+    gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view));
+    device.deleteFramebuffer(framebuffer);
+    // A texel holds the parts of `perTexel` rows that one column texel makes: the rows of a fragment of the draw that writes it.
+    const writer = this.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
+    const perTexel = writer ? writer.draw.source.domain.layers : 1;
+    const out = new Float64Array(rows);
+    for (let row = 0; row < rows; row++) {
+      const first = Math.floor(row / perTexel) * layout.texelsPerRow;
+      for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * 4 + (row % perTexel)];
+    }
+    return out;
+  }
+
   /** Lines of telemetry that may be written before they are read. */
   get telemetryLines() {
     return TELEMETRY_LINES;
@@ -349,7 +374,7 @@ export class Executable {
   dispose() {
     for (const framebuffer of this.framebuffers) this.device.deleteFramebuffer(framebuffer);
     this.textures.forEach((texture, slot) => this.device.deleteTexture(texture, this.lowered.textures[slot]));
-    for (const steps of [this.steps, this.evaluateSteps, this.zeroSteps]) steps?.dispose();
+    for (const steps of [this.steps, this.evaluateSteps]) steps.dispose();
     this.textures = [];
     this.framebuffers = [];
   }

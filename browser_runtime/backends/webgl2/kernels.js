@@ -4,8 +4,11 @@ import { rowsPerFragment } from "./layout.js";
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering, Draw } from "./lower.js" */
 
+/** @type {Record<string, string>} */
 const ACTIVATIONS = { linear: "LINEAR", relu: "RELU", sigmoid: "SIGMOID", tanh: "TANH" };
+/** @type {Record<string, string>} */
 const LOSSES = { bce: "BCE", mse: "MSE", softmax_cross_entropy: "SOFTMAX_CROSS_ENTROPY" };
+/** @type {Record<string, string>} */
 const LABELS = { index: "LABELS_INDEX", values: "LABELS_VALUES" };
 
 /** Values of the long sums are added in blocks of this many texels (256 numbers), then the blocks: see docs/numerics.md. */
@@ -29,9 +32,9 @@ function lossParts(lowering, group, domain) {
   const dz = gradActivation ? gradActivation.outputs.dx : grad?.outputs.dz;
   return {
     defines: {
-      LOSS: LOSSES[/** @type {keyof LOSSES} */ (loss.attrs.fn)],
-      LABELS: LABELS[/** @type {keyof LABELS} */ (loss.attrs.labels)],
-      GRAD_ACTIVATION: ACTIVATIONS[/** @type {keyof ACTIVATIONS} */ (gradActivation?.attrs.fn ?? "linear")],
+      LOSS: LOSSES[loss.attrs.fn],
+      LABELS: LABELS[loss.attrs.labels],
+      GRAD_ACTIVATION: ACTIVATIONS[gradActivation?.attrs.fn ?? "linear"],
       ...(grad && { WITH_GRAD: 1 }),
       ...(accuracy && { WITH_ACCURACY: 1 }),
     },
@@ -50,7 +53,7 @@ export const kernels = {
   affine(lowering, group) {
     const { x, w } = find(group, "affine").inputs;
     const activation = find(group, "activation");
-    const defines = { BLOCK, ACTIVATION: ACTIVATIONS[/** @type {keyof ACTIVATIONS} */ (activation?.attrs.fn ?? "linear")] };
+    const defines = { BLOCK, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
     const reads = [lowering.read("X", x), lowering.read("W", w)];
     if (!find(group, "loss")) {
       const y = (activation ?? find(group, "affine")).outputs.y;
@@ -81,7 +84,7 @@ export const kernels = {
     const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
     return [
       lowering.draw("affine_grad_input", {
-        defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[/** @type {keyof ACTIVATIONS} */ (grad?.attrs.fn ?? "linear")] },
+        defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : [])],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),
