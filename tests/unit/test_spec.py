@@ -1,0 +1,248 @@
+"""The job spec: its defaults, every fault with its field and what would be legal, and its schema for the page."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import subprocess
+from typing import Any
+
+import jsonschema
+import pytest
+
+from scripts.write_schema import TARGET, render
+from texelgrad.errors import Fault, Invalid
+from texelgrad.spec import JobSpec, parse_spec
+
+from tests.node import node_program
+
+GOOD: dict[str, Any] = {
+    "name": "digits",
+    "tags": {"team": "edge"},
+    "model": {
+        "input": [8, 8, 1],
+        "layers": [
+            {"type": "flatten"},
+            {"type": "dense", "units": 64, "activation": "relu"},
+            {"type": "dense", "units": 10},
+        ],
+    },
+    "loss": "softmax_cross_entropy",
+    "metrics": ["accuracy"],
+    "optimizer": {"type": "adam", "lr": 0.001, "schedule": {"type": "cosine"}},
+    "data": {"dataset": "ds_" + "0" * 26, "validation": {"fraction": 0.2}},
+    "train": {"epochs": 30, "batch_size": 128, "seed": 7},
+}
+MISSING = object()
+
+
+def with_value(path: str, value: Any) -> dict[str, Any]:
+    """A copy of GOOD with one value put in, or taken out."""
+    raw = copy.deepcopy(GOOD)
+    *parents, last = path.split(".")
+    place: Any = raw
+    for key in parents:
+        place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
+    if value is MISSING:
+        del place[last]
+    elif isinstance(place, list):
+        place[int(last)] = value
+    else:
+        place[last] = value
+    return raw
+
+
+def faults_of(raw: Any) -> list[Fault]:
+    """The faults of a spec that must have some."""
+    with pytest.raises(Invalid) as caught:
+        parse_spec(raw)
+    return list(caught.value.faults)
+
+
+def test_defaults_are_filled_in():
+    """The dump names everything that the page needs, layer names and initialisers included."""
+    dumped = parse_spec(GOOD).model_dump()
+    assert dumped["spec_version"] == 1
+    names = [layer["name"] for layer in dumped["model"]["layers"]]
+    assert names == ["flatten_1", "dense_1", "dense_2"]
+    assert [layer["init"] for layer in dumped["model"]["layers"][1:]] == ["he_uniform", "glorot_uniform"]
+    assert dumped["optimizer"] == {
+        "type": "adam",
+        "lr": 0.001,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "schedule": {"type": "cosine", "min_lr": 0.0},
+    }
+    assert dumped["train"]["shuffle"] is True
+    assert dumped["train"]["steps"] is None
+    assert dumped["numerics"] == {"accumulation": "blocked", "storage": "float32", "on_nonfinite": "stop"}
+    assert dumped["limits"] == {"wall_s": None, "max_attempts": 3}
+    assert dumped["allow_software"] is None
+    assert dumped["data"]["normalize"] == "none"
+
+
+def test_a_dump_is_a_spec_and_stays_the_same():
+    """What is stored can be sent again."""
+    dumped = parse_spec(GOOD).model_dump()
+    assert parse_spec(json.loads(json.dumps(dumped))).model_dump() == dumped
+
+
+def test_xavier_is_glorot():
+    """Two names of one initialiser; the page gets one."""
+    dumped = parse_spec(with_value("model.layers.1.init", "xavier_normal")).model_dump()
+    assert dumped["model"]["layers"][1]["init"] == "glorot_normal"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field", "legal"),
+    [
+        ("nonsense", 1, "nonsense", "one of spec_version, name"),
+        ("spec_version", 2, "spec_version", "1"),
+        ("name", "a\x00b", "name", "a string that matches"),
+        ("name", "x" * 201, "name", "at most 200 long"),
+        ("tags", {"a": 1}, "tags.a", "a string"),
+        ("tags", {f"t{i}": "x" for i in range(33)}, "tags", "at most 32 long"),
+        ("model", MISSING, "model", None),
+        ("model.input", [], "model.input", "at least 1 long"),
+        ("model.input", [1, 1, 1, 1, 1], "model.input", "at most 4 long"),
+        ("model.input", [0], "model.input.0", "at least 1"),
+        ("model.input", ["64"], "model.input.0", "an integer"),
+        ("model.layers", [], "model.layers", "at least 1 long"),
+        ("model.layers.1.type", "conv9d", "model.layers.1", "dense, flatten"),
+        ("model.layers.1.type", MISSING, "model.layers.1", "an object with a 'type'"),
+        ("model.layers.1", 7, "model.layers.1", "an object"),
+        ("model.layers.1.units", 0, "model.layers.1.units", "at least 1"),
+        ("model.layers.1.units", 1.5, "model.layers.1.units", "an integer"),
+        ("model.layers.1.units", True, "model.layers.1.units", "an integer"),
+        ("model.layers.1.units", MISSING, "model.layers.1.units", None),
+        ("model.layers.1.activation", "swish", "model.layers.1.activation", "linear, relu, sigmoid or tanh"),
+        ("model.layers.1.init", "zeros", "model.layers.1.init", "glorot_uniform"),
+        ("model.layers.1.bias_init", "ones", "model.layers.1.bias_init", "zeros"),
+        ("model.layers.1.use_bias", False, "model.layers.1.use_bias", "true"),
+        ("model.layers.1.name", "a b", "model.layers.1.name", "a string that matches"),
+        ("model.layers.1.unit", 3, "model.layers.1.unit", "one of type, name, units"),
+        ("model.layers.0.units", 3, "model.layers.0.units", "one of type, name"),
+        ("loss", "hinge", "loss", "bce, softmax_cross_entropy or mse"),
+        ("loss", MISSING, "loss", None),
+        ("metrics", ["f1"], "metrics.0", "accuracy"),
+        ("metrics", ["accuracy", "accuracy"], "metrics", "at most 1 long"),
+        ("optimizer", MISSING, "optimizer", None),
+        ("optimizer.type", "lion", "optimizer", "sgd, adam"),
+        ("optimizer.lr", 0, "optimizer.lr", "at least"),
+        ("optimizer.lr", -1.0, "optimizer.lr", "at least"),
+        ("optimizer.lr", math.nan, "optimizer.lr", "a finite number"),
+        ("optimizer.lr", 1e39, "optimizer.lr", "at most"),
+        ("optimizer.lr", "0.1", "optimizer.lr", "a number"),
+        ("optimizer.beta1", 1, "optimizer.beta1", "below 1"),
+        ("optimizer.eps", 1e-46, "optimizer.eps", "at least"),
+        ("optimizer.momentum", 0.9, "optimizer.momentum", "one of type, lr, beta1"),
+        ("optimizer.schedule.type", "step", "optimizer.schedule", "constant, cosine"),
+        ("optimizer.schedule.min_lr", -1, "optimizer.schedule.min_lr", "at least 0"),
+        ("data.dataset", "digits", "data.dataset", "a string that matches"),
+        ("data.validation.fraction", 1, "data.validation.fraction", "below 1"),
+        ("data.validation.fraction", -0.1, "data.validation.fraction", "at least 0"),
+        ("data.normalize", "standard", "data.normalize", "none"),
+        ("data.synthetic", {"kind": "moons", "rows": 5}, "data.synthetic.kind", "two_class_points"),
+        ("train", MISSING, "train", None),
+        ("train.epochs", 0, "train.epochs", "at least 1"),
+        ("train.batch_size", 0, "train.batch_size", "at least 1"),
+        ("train.seed", 2**53, "train.seed", "below 9007199254740992"),
+        ("train.seed", -1, "train.seed", "at least 0"),
+        ("train.shuffle", 1, "train.shuffle", "true or false"),
+        ("train.clip", 1.0, "train.clip", "null, or leave it out"),
+        ("train.early_stopping", {}, "train.early_stopping", "null, or leave it out"),
+        ("train.accumulate_steps", 2, "train.accumulate_steps", "null, or leave it out"),
+        ("backend", "cpu", "backend", "auto, webgl2"),
+        ("backend", "cuda", "backend", "auto, webgl2"),
+        ("allow_software", "yes", "allow_software", "true or false"),
+        ("numerics.accumulation", "naive", "numerics.accumulation", "blocked"),
+        ("numerics.storage", "float16", "numerics.storage", "float32"),
+        ("numerics.on_nonfinite", "ignore", "numerics.on_nonfinite", "stop or continue"),
+        ("diagnostics", "some", "diagnostics", "none, basic or full"),
+        ("checkpoint.every_steps", 0, "checkpoint.every_steps", "at least 1"),
+        ("limits.wall_s", 0, "limits.wall_s", "at least 1"),
+        ("limits.max_attempts", 11, "limits.max_attempts", "at most 10"),
+        ("fine_tune", {}, "fine_tune", "null, or leave it out"),
+        ("throttle", 1, "throttle", "null, or leave it out"),
+        ("inspect", 1, "inspect", "null, or leave it out"),
+        ("deadline", 1, "deadline", "null, or leave it out"),
+    ],
+)
+def test_one_fault(path: str, value: Any, field: str, legal: str | None):
+    """Each wrong value is named with its plain dotted path and with what would be right."""
+    (fault,) = faults_of(with_value(path, value))
+    assert fault.field == field
+    if legal is None:
+        assert fault.message == "is missing"
+    else:
+        assert legal in (fault.legal or "")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        ("train.epochs", None, "train"),
+        ("train.steps", 5, "train"),
+        ("data.synthetic", {"kind": "two_class_points", "rows": 5}, "data"),
+        ("optimizer.schedule.min_lr", 0.5, "optimizer.schedule.min_lr"),
+        ("loss", "mse", "metrics.0"),
+        ("model.layers.0", {"type": "dense", "units": 4}, "model.layers.0"),
+        ("model.layers.2", {"type": "flatten"}, "model.layers.2.type"),
+        ("model.layers.2.activation", "tanh", "model.layers.2.activation"),
+        ("model.layers.2.units", 1, "model.layers.2.units"),
+    ],
+)
+def test_one_fault_between_fields(path: str, value: Any, field: str):
+    """What no field shows alone is found too."""
+    assert [fault.field for fault in faults_of(with_value(path, value))] == [field]
+
+
+def test_layers_of_one_name():
+    """Each layer that shares a name is told; a default name counts."""
+    raw = with_value("model.layers.1.name", "dense_2")
+    assert [fault.field for fault in faults_of(raw)] == ["model.layers.1.name", "model.layers.2.name"]
+
+
+def test_all_faults_at_once():
+    """Wrong fields, and what is wrong between right ones, come in one answer."""
+    raw = with_value("model.layers.0", {"type": "dense", "units": 4})
+    raw["optimizer"] = {"type": "sgd", "lr": 0.1, "momentum": 2, "schedule": {"type": "cosine"}}
+    raw["train"] = {"seed": 1}
+    raw["backend"] = "cpu"
+    raw["more"] = 1
+    fields = {fault.field for fault in faults_of(raw)}
+    assert fields == {"model.layers.0", "optimizer.momentum", "train", "backend", "more"}
+
+
+@pytest.mark.parametrize("raw", [None, [], 3, "spec", {}])
+def test_what_is_no_spec_at_all(raw: Any):
+    """No input makes it fail with anything but faults."""
+    assert faults_of(raw)
+
+
+def test_a_long_value_is_cut():
+    """An answer does not repeat a megabyte of what was wrong."""
+    (fault,) = faults_of(with_value("loss", "x" * 100_000))
+    assert len(fault.value) < 300
+
+
+def test_the_schema_file_is_in_sync():
+    """The page's copy is what scripts/write_schema.py makes of the spec."""
+    assert TARGET.read_text() == render()
+
+
+def test_the_schema_file_is_a_module():
+    """JavaScript can import it, and reads the schema that Python has."""
+    script = f"import {{ specSchema }} from {json.dumps(TARGET.as_uri())}; console.log(JSON.stringify(specSchema));"
+    command = [node_program(), "--input-type=module", "--eval", script]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == JobSpec.model_json_schema()
+
+
+def test_the_schema_agrees_with_validation():
+    """A validator that knows only the schema takes what we take, and refuses an unknown field."""
+    validator = jsonschema.Draft202012Validator(JobSpec.model_json_schema())
+    assert not list(validator.iter_errors(parse_spec(GOOD).model_dump()))
+    assert list(validator.iter_errors(with_value("model.layers.1.unit", 3)))
