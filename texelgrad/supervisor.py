@@ -60,7 +60,7 @@ class Part:
 
 
 class Supervisor:
-    """Starts the parts in their order, keeps them up until told to stop, stops them in reverse order."""
+    """Starts the parts in their order, keeps them up until told to stop, stops them."""
 
     def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
         """`say` shows a line to the user; what the parts print goes to data_dir/logs."""
@@ -156,17 +156,20 @@ class Supervisor:
                 raise Unavailable(f"{name} did not answer within {_START_S:g} s. The end of {log}:\n{tail}")
 
     def _stop_all(self) -> None:
-        for part in reversed(self._parts):
-            if part.process is None:
-                continue
-            with contextlib.suppress(ProcessLookupError):
-                part.process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                part.process.wait(part.stop_s)
-            left = end_session(part.process.pid, grace_s=0)
-            part.process.wait()
-            if left:
-                _log.error("%s: processes %s could not be ended", part.name, left)
+        """Stop the parts together, and the broker after those that use it."""
+        users = [part for part in self._parts if part.name != "redis"]
+        for parts in (users, [part for part in self._parts if part.name == "redis"]):
+            running = [(part, part.process) for part in parts if part.process is not None]
+            for _, process in running:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+            for part, process in running:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(part.stop_s)
+                left = end_session(process.pid, grace_s=0)
+                process.wait()
+                if left:
+                    _log.error("%s: processes %s could not be ended", part.name, left)
 
 
 def _check_checkout() -> None:

@@ -89,4 +89,6 @@ def _stop_foreman(**_: Any) -> None:
 
 @signals.setup_logging.connect
 def _log_plainly(**_: Any) -> None:
-    logging.basicConfig(level=settings.log_level, format="worker %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=settings.log_level, format="%(asctime)s worker %(levelname)s %(name)s: %(message)s"
+    )

@@ -100,10 +100,13 @@ class Browser:
         browser.on("disconnected", partial(self._die, "it closed the connection"))
         self._client.on("Fetch.requestPaused", partial(self._answer_request, url))
         await self._send("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        self._client.on("Log.entryAdded", self._note_console)
         await self._send("Network.disable")  # its events echo every request's body
         await self._race(page.goto(url, timeout=deadline_s * 1000), deadline_s, "load the page")
         if await self._evaluate("typeof globalThis.texelgradPage", _CONTROL_S) != "object":
-            raise BrowserDied(f"{url.rsplit('/', 2)[0]}: the page did not start; see its console")
+            raise BrowserDied(f"the page did not start{self._last_words()}")
+        for domain in ("Log", "Performance"):  # pyppeteer enabled them; WebGL's remarks would come in floods
+            await self._send(f"{domain}.disable")
 
     async def call(self, method: str, *, deadline_s: float) -> Any:
         """Await `texelgradPage.<method>()` and return its JSON value.
@@ -174,6 +177,11 @@ class Browser:
                 "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
             )
         answer.add_done_callback(_retrieve)
+
+    def _note_console(self, event: dict[str, Any]) -> None:
+        entry = event["entry"]
+        if entry["level"] == "error":
+            self._stderr.append(f"console: {entry['text']}")
 
     async def _endpoint(self) -> str:
         """The web socket address that Chromium writes into its profile when it listens."""

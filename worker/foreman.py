@@ -222,7 +222,7 @@ class Foreman(threading.Thread):
     def _drop_spare(self) -> None:
         if self._spare is not None:
             spare, self._spare = self._spare, None
-            spare.stop()
+            spare.stop(patience_s=0.0)  # it has nothing to save
 
     def _touch_now_and_then(self) -> None:
         if time.monotonic() - self._last_touch > self._settings.idle_look_s:

@@ -149,7 +149,11 @@ def main() -> None:
     events = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     settings = Settings()
-    logging.basicConfig(level=settings.log_level, format="runner %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=settings.log_level, format="%(asctime)s runner %(levelname)s %(name)s: %(message)s"
+    )
+    for chatty in ("pyppeteer", "websockets"):  # at DEBUG they write every message, and so the page's secret
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     with contextlib.suppress(BrokenPipeError):  # the supervisor is gone, and we are about to be
         asyncio.run(run(settings, Path(sys.argv[1]), Reporter(events)))
 
