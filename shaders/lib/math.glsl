@@ -1,4 +1,4 @@
-// math.glsl: elementary functions within 4 ULP of the true value over all of float32, where the built-ins err by up to 100%.
+// math: elementary functions within 4 ULP of the true value over all of float32, where the built-ins err by up to 100%.
 //
 // Only + - * /, comparisons, floor, bit casts and integers are used. Written for compilers that may contract a * b + c and
 // that may rewrite (a + b) - a as b: no result depends on a rounding error that such rewriting would remove.

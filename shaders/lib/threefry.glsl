@@ -1,4 +1,4 @@
-// threefry.glsl: Threefry2x32-20, the words of browser_runtime/nn/random.js; a comparison of words decides, never a float.
+// threefry: Threefry2x32-20, the words of browser_runtime/nn/random.js; a comparison of words decides, never a float.
 
 // The two words of the block `counter` under `key`: key = seed mod 2^32, seed / 2^32; counter = i, stream * 2^24 + sub
 uvec2 tg_threefry2x32(uvec2 key, uvec2 counter) {
