@@ -33,12 +33,13 @@ function layerRow(layer, index) {
  */
 export function showModel(host, spec) {
   const { model, train, optimizer, data } = spec;
-  const schedule = optimizer?.schedule ? `, ${inline(optimizer.schedule)} schedule` : "";
+  const { type, lr, schedule, ...options } = optimizer;
   /** @type {Array<[string, string | false]>} */
   const facts = [
     ["Input", `[${model.input.join(", ")}]`],
     ["Loss", spec.loss],
-    ["Optimizer", `${optimizer.type}, learning rate ${optimizer.lr}${schedule}`],
+    ["Optimizer", inline({ type, ...options })],
+    ["Learning rate", schedule?.type === "cosine" ? `${lr}, by half a cosine to ${schedule.min_lr ?? 0}` : String(lr)],
     ["Length", train.epochs ? `${formatCount(train.epochs)} epochs` : `${formatCount(train.steps)} steps`],
     ["Batch size", train.batch_size ? formatCount(train.batch_size) : "all rows"],
     ["Seed", String(train.seed)],

@@ -6,9 +6,9 @@ import { formatCount, formatDuration, formatNumber, shortRenderer, toNumber } fr
 /**
  * @typedef {{renderer: string, vendor: string, version: string, software: boolean, userAgent: string,
  *   extensions: string[], limits: Record<string, number | number[]>}} Device
- * @typedef {{expression: string, expected: unknown, got: unknown, ok: boolean}} NonFiniteCase
+ * @typedef {{expression: string, expected: unknown, got: unknown, ok: boolean, used: boolean}} NonFiniteCase
  * @typedef {{op: string, name: string, elements: number, maxRelativeError: number | string,
- *   maxUlp: number | string, maxAbsoluteError: number | string}} OperatorError
+ *   maxNormalizedError: number | string, maxUlp: number | string, maxAbsoluteError: number | string}} OperatorError
  * @typedef {{step: number, loss: number | string, reference: number | string, relativeError: number | string}} FirstLoss
  * @typedef {{version: number, level: string, device: Device,
  *   float32: {format: string, renderable: boolean, proof: Record<string, unknown> | boolean},
@@ -31,9 +31,18 @@ function worst(values) {
   }, 0);
 }
 
+/** A broken expression matters where the engine uses it. @param {NonFiniteCase} each */
+const holds = (each) => each.ok || !each.used;
+
 /** Whether the device passed each test that has a right answer. @param {Diagnostics} report */
 export function passes(report) {
-  return report.float32.renderable && report.readback.exact && report.nonfinite.every((each) => each.ok);
+  return report.float32.renderable && report.readback.exact && report.nonfinite.every(holds);
+}
+
+/** @param {NonFiniteCase} each */
+function outcome(each) {
+  if (each.ok) return label("ok", "good");
+  return each.used ? label("wrong", "bad") : label("wrong, never used", "warn");
 }
 
 /**
@@ -51,26 +60,35 @@ function table(caption, heads, rows) {
         ...row.map((cell, column) => make("td", kind[column], cell)))))));
 }
 
+/** @param {unknown} value */
+function formatUlp(value) {
+  const number = toNumber(value);
+  return number !== null && number >= 100 ? formatCount(Math.round(number)) : formatNumber(value, 3);
+}
+
 /** @param {string} title @param {Node} status @param {string} text */
 const check = (title, status, text) => make("li", {}, status, make("strong", {}, title), text);
 
 /** @param {Diagnostics} report */
 function checks(report) {
   const { float32, readback, nonfinite, operators, firstLosses } = report;
-  const held = nonfinite.filter((each) => each.ok).length;
+  const used = nonfinite.filter((each) => each.used);
+  const held = used.filter((each) => each.ok);
+  const avoided = nonfinite.filter((each) => !each.used && !each.ok);
   return make("ul", { class: "checks" },
-    check("float32 rendering", verdict(float32.renderable, "proved", "failed"),
+    check("float32", verdict(float32.renderable, "proved", "failed"),
       `A float texture (${float32.format}) was rendered and read back.`),
     check("Readback", verdict(readback.exact, "bit-exact", "inexact"),
       readback.exact ? `${formatCount(readback.count)} values came back with every bit unchanged.`
         : `${formatCount(readback.mismatches)} of ${formatCount(readback.count)} values came back changed.`),
-    check("NaN and infinity", verdict(held === nonfinite.length, "kept", "altered"),
-      `${held} of ${nonfinite.length} expressions gave what IEEE 754 says.`),
-    check("Operators", label(`≤ ${formatNumber(worst(operators.map((each) => each.maxUlp)), 3)} ULP`),
-      `${operators.length} operators of this job, on its first batch, against float64: ` +
-      `relative error at most ${formatNumber(worst(operators.map((each) => each.maxRelativeError)), 2)}.`),
-    check("First losses", label(`≤ ${formatNumber(worst(firstLosses.map((each) => each.relativeError)), 2)}`),
-      `${firstLosses.length} training steps against a float64 run of the same plan: largest relative difference.`),
+    check("NaN, infinity", verdict(held.length === used.length, "kept", "altered"),
+      `${held.length} of the ${used.length} expressions that the engine uses gave what IEEE 754 says` +
+      (avoided.length ? `; ${avoided.length} that it avoids did not.` : ".")),
+    check("Operators", label(`≤ ${formatNumber(worst(operators.map((each) => each.maxNormalizedError)), 3)}`),
+      `Largest error of ${operators.length} outputs on this job's first batch against float64, ` +
+      "relative to the largest value of each."),
+    check("First losses", label(`≤ ${formatNumber(worst(firstLosses.map((each) => each.relativeError)), 3)}`),
+      `Largest relative difference of ${firstLosses.length} training steps to a float64 run of the same plan.`),
   );
 }
 
@@ -106,18 +124,20 @@ export function showReport(host, report) {
     checks(report),
     make("h3", {}, "Device"),
     deviceFacts(report.device),
-    make("div", { class: "columns" },
+    make("div", { class: "columns uneven" },
       make("div", {}, make("h3", {}, "Operators against float64"),
-        table("Largest error of each operator", ["Operator", "Output", "#Elements", "#Relative error", "#ULP"],
-          report.operators.map((each) => [each.op, make("code", {}, each.name), formatCount(each.elements),
-            formatNumber(each.maxRelativeError, 3), formatNumber(each.maxUlp, 3)]))),
+        table("Largest error of each operator", ["Output", "Operator", "#Elements", "#Error / largest", "#Relative error", "#ULP"],
+          report.operators.map((each) => [make("code", {}, each.name), each.op, formatCount(each.elements),
+            formatNumber(each.maxNormalizedError, 3), formatNumber(each.maxRelativeError, 3), formatUlp(each.maxUlp)])),
+        make("p", { class: "hint" }, "Relative error and ULP are those of the single worst element; where terms cancel, " +
+          "an element near zero has many.")),
       make("div", {}, make("h3", {}, "First losses against float64"),
         table("First losses", ["#Step", "#Loss", "#float64", "#Relative difference"],
           report.firstLosses.map((each) => [String(each.step), formatNumber(each.loss, 8), formatNumber(each.reference, 8),
             formatNumber(each.relativeError, 2)])))),
-    make("details", { open: !report.nonfinite.every((each) => each.ok) },
+    make("details", { open: !report.nonfinite.every(holds) },
       make("summary", {}, "NaN and infinity, expression by expression"),
       table("Truth table of NaN and infinity", ["Expression", "Expected", "Got", ""],
         report.nonfinite.map((each) => [make("code", {}, each.expression), String(each.expected), String(each.got),
-          verdict(each.ok, "ok", "wrong")]))));
+          outcome(each)]))));
 }

@@ -2,7 +2,7 @@
 
 import { ApiError, cancelJob, FINAL_STATES, getCurves, getDiagnostics, getJob, watchJob, weightsUrl } from "./api.js";
 import { Chart, firstNonFinite } from "./curves.js";
-import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
+import { byId, fillList, label, showConnection, showProblem } from "./dom.js";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
 import { showModel } from "./model.js";
@@ -82,8 +82,10 @@ function showTimings({ record, state }) {
     ["Draws a step", formatCount(record.drawsPerStep)],
     ["GL calls a step", formatCount(record.glCallsPerStep)],
     ["Textures, peak", formatBytes(record.peakTextureBytes)],
-    ["Plan key", record.planKey && make("code", {}, record.planKey)],
+    ["Chromium", record.launch && `${record.launch.chromium}, ${record.launch.recipe}`],
   ]);
+  byId("plan-key").textContent = record.planKey ?? "";
+  byId("plan").hidden = !record.planKey;
 }
 
 /** @param {string} part "loss" or "accuracy" @param {Record<string, Curve>} curves @param {Record<string, string>} titles */
