@@ -80,7 +80,7 @@ export class Session {
     const { rows: total, labels } = checkShapes(spec, data, shape);
     const plan = buildPlan(spec, { labels });
     const parts = rowsOf(spec, total);
-    const lowered = lower(plan, device.record, parts.rows);
+    const lowered = lower(plan, device.record, parts.rows, device.rows);
     signal?.throwIfAborted();
     const executable = await Executable.create(device, lowered);
     const session = new Session({ device, spec, plan, executable, data, labels, ...parts });
@@ -122,6 +122,7 @@ export class Session {
     /** @type {Weights|null} */
     this.given = null;
     this.glCallsPerStep = 0;
+    this.countedSteps = 0;
     this.orderEpoch = -1;
     this.chunkSteps = 4;
     this.chunk = 0;
@@ -220,9 +221,11 @@ export class Session {
       const count = this.flight(end);
       const line = firstLine + flights.length;
       const submit = () => executable.submitTraining(count, line);
-      // Counted on a flight that has its framebuffers already.
-      if (this.timings.steps > 0 && this.glCallsPerStep === 0) this.glCallsPerStep = countCalls(this.device.gl, submit) / count;
-      else submit();
+      // Counted on a few flights that have their framebuffers already; the longest says least of what belongs to the flight.
+      if (this.timings.steps > 0 && count > this.countedSteps) {
+        this.glCallsPerStep = countCalls(this.device.gl, submit) / count;
+        this.countedSteps = count;
+      } else submit();
       flights.push({ line, first: this.step + 1, count });
       this.step += count;
       this.timings.steps += count;

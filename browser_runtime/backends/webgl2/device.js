@@ -22,7 +22,8 @@ import { Programs } from "./programs.js";
 
 /**
  * Choices that are made from the device unless a test makes them.
- * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number}} DeviceOptions
+ * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number,
+ *   rows?: import("./lower.js").RowsWanted}} DeviceOptions
  */
 
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
@@ -34,6 +35,7 @@ export class Device {
    */
   constructor(shaders, options = {}) {
     this.shaders = shaders;
+    this.rows = options.rows;
     const gl = createContext();
     this.gl = gl;
     /** @type {(() => void)[]} */

@@ -105,7 +105,7 @@ export const kernels = {
 
     // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
     const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
-    const wide = rowsPerFragment(8, lowering.maxDrawBuffers);
+    const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
     if (saved < FETCHES_WORTH_A_DRAW || names.length === 0) {
       return [

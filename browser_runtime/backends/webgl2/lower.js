@@ -6,6 +6,7 @@ import { ceilDiv, layoutOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./la
 
 /** @import { Layout } from "./layout.js" */
 /** @import { KernelSource } from "./shader_source.js" */
+/** @import { Phase, Plan } from "../../plan/plan.js" */
 
 /** Batches in flight whose row losses are kept until one draw sums them all. */
 const MAX_SLOTS = 64;
@@ -19,6 +20,15 @@ const MAX_TRIPS = 32_768;
  * What is known of the device, or assumed for an estimate.
  * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number}} Limits
  */
+
+/**
+ * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
+ * states, of weight gradients that are stored.
+ * @typedef {{activation: number, weight: number, gradient: number}} RowsWanted
+ */
+
+/** Best on SwiftShader and on an H200 for small nets; see docs/performance.md. @type {RowsWanted} */
+export const ROWS = { activation: 4, weight: 4, gradient: 8 };
 
 /** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
 
@@ -49,37 +59,56 @@ const MAX_TRIPS = 32_768;
  *   rows of a batch and of the staging tensors (aligned), batches in flight, batches of an epoch
  */
 
+const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
+const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
+
+/** @param {Phase} phase @param {string} name */
+function tensorOf({ tensors }, name) {
+  const tensor = tensors.get(name);
+  if (!tensor) throw new Error(`no tensor ${name}`);
+  return tensor;
+}
+
 /** The lowering of one phase; kernels.js asks it for what it needs. */
 export class Lowering {
-  /** @type {Map<string, Place>} */
-  places = new Map();
-
   /**
-   * @param {{arena: Arena, limits: Limits, rows: number, slots: number, shared: number[], fixed: Map<string, Place>, phase: any}} context
-   *   `rows` aligned rows of a batch; `fixed` where inputs, targets, parameters and states lie
+   * @param {object} context
+   * @param {Arena} context.arena
+   * @param {number} context.maxDrawBuffers
+   * @param {RowsWanted} context.wanted
+   * @param {number} context.batchRows aligned rows of a batch
+   * @param {number} context.slots batches in flight
+   * @param {number[]} context.shared textures that phases share
+   * @param {Map<string, Place>} context.fixed where inputs, targets, parameters and states lie
+   * @param {Phase} context.phase
    */
-  constructor({ arena, limits, rows, slots, shared, fixed, phase }) {
-    Object.assign(this, { places: new Map(fixed) });
+  constructor({ arena, maxDrawBuffers, wanted, batchRows, slots, shared, fixed, phase }) {
     this.arena = arena;
-    this.maxDrawBuffers = limits.maxDrawBuffers;
-    this.batchRows = rows;
+    this.maxDrawBuffers = maxDrawBuffers;
+    this.wanted = wanted;
+    this.batchRows = batchRows;
     this.slots = slots;
-    this.phase = phase;
-    /** @type {number[]} */
     this.shared = shared;
+    this.places = new Map(fixed);
+    this.phase = phase;
+    /** Textures of weight gradients that are stored: each is consumed by the next draw, so that one may serve them all. @type {number[]} */
+    this.gradients = [];
     this.assign();
   }
 
   /** Places what lives only within the phase. */
   assign() {
-    const losses = new Set(this.phase.groups.flatMap((/** @type {any} */ g) => (g.ops.some((/** @type {any} */ o) => o.type === "loss_grad") ? Object.values(g.outputs) : [])));
+    const { phase, batchRows, maxDrawBuffers, wanted } = this;
+    const lossGroup = phase.groups.find(makesLoss);
+    const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
     const tensors = [];
-    for (const [name, { first, last }] of this.phase.lifetimes) {
-      const { kind, shape, batched } = this.phase.tensors.get(name);
+    for (const [name, { first, last }] of phase.lifetimes) {
+      const { kind, shape, batched } = tensorOf(phase, name);
       if (kind === "rows" || !batched) continue;
-      // A draw that writes the gradient of the loss writes the row losses too.
-      const layers = rowsPerFragment(4, this.maxDrawBuffers, { extra: losses.has(name) ? 1 : 0 });
-      tensors.push({ name, first, last, layout: layoutOf({ rows: this.batchRows, columns: shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1), layers }) });
+      // A texel of row losses has 4 lanes, and is a render target of the same draw.
+      const beside = besideRowLosses.has(name);
+      const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
+      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, columns: size(shape), layers }) });
     }
     const slots = this.arena.share(tensors, this.shared);
     for (const { name, layout } of tensors) {
@@ -103,25 +132,20 @@ export class Lowering {
   /** The domain of a draw that ends in the loss: that of the gradient it writes, or as many rows as a texel of row losses has lanes.
    * @param {string} z */
   lossDomain(z) {
-    const group = this.phase.groups.find((/** @type {any} */ g) => g.ops.some((/** @type {any} */ o) => o.type === "loss"));
-    const gradient = group.outputs.dx ?? group.outputs.dz;
+    const outputs = this.phase.groups.find(makesLoss)?.outputs;
+    const gradient = outputs?.dx ?? outputs?.dz;
     if (gradient) return this.layout(gradient);
-    const columns = this.phase.tensors.get(z).shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
-    return layoutOf({ rows: this.batchRows, columns, layers: 4 });
+    return layoutOf({ rows: this.batchRows, columns: size(tensorOf(this.phase, z).shape), layers: 4 });
   }
 
   /** A weight gradient that is stored, with as many layers as the draw can write. @param {string} name @param {number} layers */
   store(name, layers) {
-    const { shape, bias } = this.phase.tensors.get(name);
+    const { shape, bias } = tensorOf(this.phase, name);
     const layout = layoutOf({ rows: shape[0], columns: shape[1], layers, bias });
-    // Two gradients are never alive together: each is consumed by the next draw.
     const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.gradients).get(name));
     this.places.set(name, { slots: [slot, slot], layout, fed: false });
     return layout;
   }
-  /** @type {number[]} */
-  gradients = [];
-
   /** @param {string} alias @param {string} name */
   read(alias, name) {
     return { name: alias, place: this.place(name) };
@@ -186,18 +210,20 @@ function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
 }
 
 /**
- * @param {import("../../plan/plan.js").Plan} plan
+ * @param {Plan} plan
  * @param {Limits} limits
  * @param {Rows} rows
+ * @param {RowsWanted} [wanted]
  * @returns {Lowered}
+ * @throws {EngineError} too_large, with the figures, where the device can't hold it
  */
-export function lower(plan, limits, rows) {
+export function lower(plan, limits, rows, wanted = ROWS) {
   const arena = new Arena(limits.maxTextureSize);
   const batch = roundUp(rows.batch, ROW_ALIGNMENT);
   const batches = ceilDiv(rows.train, rows.batch);
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
-  const layers = rowsPerFragment(4, limits.maxDrawBuffers);
-  const columns = { x: plan.inputShape.reduce((a, b) => a * b, 1), target: plan.targetColumns };
+  const layers = rowsPerFragment(wanted.activation, limits.maxDrawBuffers);
+  const columns = { x: size(plan.inputShape), target: plan.targetColumns };
   if (batch / layers > MAX_TRIPS) {
     throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * layers}`, { field: "train.batch_size" });
   }
@@ -216,7 +242,7 @@ export function lower(plan, limits, rows) {
   own("order.epoch", layoutOf({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
   own("order.stage", layoutOf({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
 
-  const weightLayers = rowsPerFragment(4, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
+  const weightLayers = rowsPerFragment(wanted.weight, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
   if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
@@ -230,14 +256,15 @@ export function lower(plan, limits, rows) {
   /** @type {number[]} */
   const shared = [];
   const slotsFor = (/** @type {number} */ alignedRows) => {
-    const bytes = (alignedRows / 4) * ceilDiv(plan.outputShape.reduce((a, b) => a * b, 1), 4) * 16;
+    const bytes = (alignedRows / 4) * ceilDiv(size(plan.outputShape), 4) * 16;
     return Math.max(1, Math.min(MAX_SLOTS, limits.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / bytes)));
   };
   const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source) => {
     const fixed = new Map(places);
     for (const fed of ["x", "target"]) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
     const phase = plan.phases[name];
-    const lowering = new Lowering({ arena, limits, rows: alignedRows, slots: slotsFor(alignedRows), shared, fixed, phase });
+    const { maxDrawBuffers } = limits;
+    const lowering = new Lowering({ arena, maxDrawBuffers, wanted, batchRows: alignedRows, slots: slotsFor(alignedRows), shared, fixed, phase });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };
   };
