@@ -1,4 +1,8 @@
-"""Calls JavaScript functions in a real Chromium from synchronous tests. Not the worker's browser."""
+"""Calls JavaScript functions in a real Chromium from synchronous tests. Not the worker's browser.
+
+$TEXELGRAD_TEST_CHROMIUM_FLAGS replaces the flags that choose the renderer, which is SwiftShader without it.
+$CHROMIUM is the browser's path, else chromium-headless-shell is taken from PATH.
+"""
 
 # pyright: reportUnknownLambdaType=false
 # (pyppeteer is untyped)

@@ -64,6 +64,15 @@ def test_the_page_is_isolated_and_has_webgl2(browser_page: BrowserPage) -> None:
     assert "lib/math.glsl" in found["shaders"]
 
 
+def test_reload_forgets_everything() -> None:
+    """A fresh page has none of the old one's globals, and answers."""
+    with BrowserPage() as page:
+        page.evaluate("() => { globalThis.left = 1; }")
+        page.reload()
+        assert page.evaluate("() => typeof globalThis.left") == "undefined"
+        assert page.call(ECHO, "echo", 2) == 2
+
+
 def test_a_deadline_and_a_dead_browser_end_the_call() -> None:
     """A hung call ends at its deadline, a killed browser at once; no process and no profile stays."""
     with BrowserPage() as page:
