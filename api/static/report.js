@@ -14,7 +14,7 @@ import { formatCount, formatDuration, formatNumber, shortRenderer, toNumber } fr
  *   float32: {format: string, renderable: boolean, proof: Record<string, unknown> | boolean},
  *   readback: {exact: boolean, count: number, mismatches: number},
  *   nonfinite: NonFiniteCase[], operators: OperatorError[], firstLosses: FirstLoss[],
- *   coverage: {elapsedMs: number, operatorsChecked: number, operatorsTotal: number, lossesChecked: number}}} Diagnostics
+ *   coverage: {elapsedMs: number, operatorsChecked: number, operatorsTotal: number, lossesChecked: number, weightsAtStep: number}}} Diagnostics
  */
 
 /** @param {boolean} good @param {string} yes @param {string} no */
@@ -119,7 +119,7 @@ export function showReport(host, report) {
   host.replaceChildren(
     make("p", {}, `Measured on ${shortRenderer(report.device.renderer)} `,
       report.device.software && label("software", "warn"),
-      ` before the first step, in ${formatDuration(coverage.elapsedMs / 1000)}: ` +
+      ` in ${formatDuration(coverage.elapsedMs / 1000)}, with the weights after step ${coverage.weightsAtStep}: ` +
       `${coverage.operatorsChecked} of ${coverage.operatorsTotal} operators and ${coverage.lossesChecked} losses.`),
     checks(report),
     make("h3", {}, "Device"),

@@ -65,10 +65,10 @@ function showJob(job) {
 
 /** @param {Job} job */
 function showTimings({ record, state }) {
-  byId("timings-empty").hidden = record !== null;
+  byId("timings-empty").hidden = Boolean(record?.timings);
   byId("timings-empty").textContent = FINAL_STATES.has(state) ? "This run recorded none." : "Known once the run has ended.";
-  if (!record) return;
-  const timings = record.timings ?? {};
+  if (!record?.timings) return; // while it runs, only how Chromium was started is known
+  const { timings } = record;
   const ms = (/** @type {unknown} */ value) => (typeof value === "number" ? formatDuration(value / 1000) : null);
   const perStep = timings.steps ? timings.trainMs / timings.steps : null;
   fillList(byId("timings"), [
