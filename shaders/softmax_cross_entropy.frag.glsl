@@ -5,7 +5,7 @@
 // Reference: browser_runtime/reference/losses.js
 #include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
-#define LABELS_INDEX 1
+#include "lib/labels.glsl"
 
 bvec4 inside(int n) { return lessThan(ivec4(0, 1, 2, 3) + 4 * n, ivec4(COLUMNS)); }
 

@@ -1,12 +1,11 @@
 // loss: the loss of a row and its gradient with respect to the logits, where a fragment sees all that they need:
-// one texel with the whole row, or a loss that treats each output alone. LOSS and LABELS are one of the numbers below.
+// one texel with the whole row, or a loss that treats each output alone. LOSS is one of the numbers below.
 // Lanes and rows are loops, not vector operations: inlined 16 times, exp and log1p take a software renderer a second to compile.
+#include "lib/labels.glsl"
 #include "lib/math.glsl"
 #define BCE 1
 #define MSE 2
 #define SOFTMAX_CROSS_ENTROPY 3
-#define LABELS_INDEX 1
-#define LABELS_VALUES 2
 
 struct RowLoss {
   float loss;     // this texel's part of the row's loss
