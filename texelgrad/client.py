@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import httpx
 import numpy as np
@@ -23,6 +23,7 @@ from texelgrad.jsonable import to_float
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled", "aborted"})
+_TYPES = {".npz": "application/zip", ".csv": "text/csv"}
 _POLL_S = 0.2
 _TRIES = 3
 _RETRY_S = 0.5
@@ -114,13 +115,15 @@ class Client:
         if isinstance(data, Mapping):
             packed = io.BytesIO()
             np.savez(packed, **data)  # pyright: ignore[reportArgumentType]
-            return self._json("POST", "datasets", params=query | {"format": "npz"}, content=packed.getvalue())
+            return self._upload(query, "application/zip", packed.getvalue())
         path = Path(data)
         query.setdefault("name", path.name)
-        if path.suffix.lower() in (".npz", ".csv"):
-            query["format"] = path.suffix.lower()[1:]
         with path.open("rb") as file:
-            return self._json("POST", "datasets", params=query, content=file)
+            # of another type, the file's first bytes decide
+            return self._upload(query, _TYPES.get(path.suffix.lower(), "application/octet-stream"), file)
+
+    def _upload(self, query: dict[str, str], kind: str, content: bytes | BinaryIO) -> dict[str, Any]:
+        return self._json("POST", "datasets", params=query, content=content, headers={"Content-Type": kind})
 
     def datasets(self) -> Iterator[dict[str, Any]]:
         """Every data set, newest first."""
