@@ -228,7 +228,10 @@ class BrowserPage:
         died = asyncio.ensure_future(self._death())
         try:
             await asyncio.wait({task, died}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
+            if task.done() and task.exception() is not None:
+                # a dying browser first breaks its connection, with errors of every kind; leave its death time to show
+                await asyncio.wait({died}, timeout=0.5)
+            if task.done() and not died.done():
                 return task.result()
             self._dead = died.result() if died.done() else f"no answer from the page in {timeout_s} s"
             raise PageDied("\n".join([self._dead, *self._console, self._stderr()]))
