@@ -51,6 +51,14 @@ class Database:
         with self._reading() as session:
             yield session
 
+    def release_pages(self, pages: int) -> None:
+        """Give at most so many free pages of an SQLite file back to the file system; elsewhere nothing."""
+        if self.is_sqlite:
+            with self.engine.connect() as connection:
+                driver: Any = connection.connection.driver_connection
+                # A plain execute takes one step of this statement, and each step frees one page.
+                driver.executescript(f"PRAGMA incremental_vacuum({pages})")
+
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
@@ -66,13 +74,11 @@ def _tune_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:  # pyright: ignore[reportUnusedFunction]
         connection.isolation_level = None  # the driver must not begin by itself
-        for pragma in (
-            "busy_timeout = 30000",
-            "auto_vacuum = INCREMENTAL",  # counts only before the first table
-            "journal_mode = WAL",
-            "synchronous = NORMAL",
-            "foreign_keys = ON",
-        ):
+        connection.execute("PRAGMA busy_timeout = 30000")
+        if connection.execute("PRAGMA page_count").fetchone() == (0,):
+            # Counts only before the first table, and would wait for a writer at each later connection.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
 
     @event.listens_for(engine, "begin")

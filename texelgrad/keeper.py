@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 _LEASE = "keeper"
 _LEASE_S = 10.0
 _SWEEP_CHUNKS = 16  # deleted a round: one large DELETE would block all writers for seconds
+_SWEEP_PAGES = 8192  # given back after that; more than those chunks have
 
 
 class Keeper:
@@ -73,7 +74,9 @@ class Keeper:
 
     def _sweep(self) -> None:
         with self._db.write() as session:
-            sweep_artifacts(session, _SWEEP_CHUNKS)
+            swept = sweep_artifacts(session, _SWEEP_CHUNKS)
+        if swept:
+            self._db.release_pages(_SWEEP_PAGES)
 
 
 def main() -> None:

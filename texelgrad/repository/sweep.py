@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, delete, or_, select, text, tuple_
+from sqlalchemy import and_, delete, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -35,8 +35,4 @@ def sweep_artifacts(session: Session, max_chunks: int) -> int:
     session.execute(delete(ArtifactChunk).where(key.in_([tuple(chunk) for chunk in chunks])))
     left = select(ArtifactChunk.artifact_id).where(ArtifactChunk.artifact_id == Artifact.id)
     session.execute(delete(Artifact).where(Artifact.id.in_(ids), ~left.exists()))
-    if session.get_bind().dialect.name == "sqlite":
-        session.execute(
-            text("PRAGMA incremental_vacuum(1024)")
-        ).fetchall()  # give pages back to the file system
     return len(chunks)

@@ -1,0 +1,102 @@
+"""Artifacts: chunks, hashes, ranges, and what is swept away."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+from sqlalchemy import func, select, text, update
+
+from texelgrad import artifacts
+from texelgrad.datasets import normalise
+from texelgrad.db import Database
+from texelgrad.errors import NotFound
+from texelgrad.models import CHUNK_BYTES, Artifact, ArtifactChunk
+from texelgrad.repository import datasets
+from texelgrad.repository.sweep import sweep_artifacts
+from texelgrad.store import store_dataset
+from texelgrad.synthetic import two_class_points
+
+from .steps import OWNER, claim, finish, queue_job, write_artifact
+
+SIZES = [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 17]
+
+
+def count(db: Database, table: type[Artifact | ArtifactChunk]) -> int:
+    """Rows of a table."""
+    with db.read() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_goes_in_comes_out(db: Database, size: int):
+    """Bytes, size, hash and number of chunks, whatever pieces they were appended in."""
+    data = random.Random(size).randbytes(size)
+    writer = artifacts.open_writer(db, OWNER, None, None, "dataset")
+    for start in range(0, size, 700_001):
+        writer.append(data[start : start + 700_001])
+    artifact_id = writer.commit()
+    with db.read() as session:
+        artifact = session.get_one(Artifact, artifact_id)
+        assert (artifact.size, artifact.state) == (size, "ready")
+        assert artifact.sha256 == hashlib.sha256(data).hexdigest()
+        assert artifacts.read_all(session, artifact_id) == data
+    assert count(db, ArtifactChunk) == -(-size // CHUNK_BYTES)
+
+
+def test_ranges(db: Database):
+    """Every range around the borders of chunks, and those that are none."""
+    size = 2 * CHUNK_BYTES + 100
+    data = random.Random(1).randbytes(size)
+    artifact_id = artifacts.write_bytes(db, OWNER, "dataset", data)
+    places = [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, size - 1, size]
+    with db.read() as session:
+        for start in places:
+            for end in places:
+                if start <= end:
+                    assert b"".join(artifacts.open_range(session, artifact_id, start, end)) == data[start:end]
+                else:
+                    with pytest.raises(ValueError, match="range"):
+                        artifacts.open_range(session, artifact_id, start, end)
+        for start, end in ((-1, 5), (0, size + 1)):
+            with pytest.raises(ValueError, match="range"):
+                artifacts.open_range(session, artifact_id, start, end)
+        with pytest.raises(NotFound):
+            artifacts.open_range(session, "art_nothing")
+
+
+def test_the_sweep_takes_only_what_is_dead(db: Database):
+    """Staged pieces of ended attempts and forgotten uploads go, a few chunks at a time; all else stays."""
+    queue_job(db)
+    lost = claim(db)
+    write_artifact(db, lost, "weights", bytes(3 * CHUNK_BYTES))
+    kept = [write_artifact(db, lost, "checkpoint", b"c", step=1)]
+    finish(db, lost, "lost", "runner_died")
+    live = claim(db)
+    kept.append(write_artifact(db, live, "weights", b"w"))
+    dataset_id, _ = store_dataset(db, OWNER, "points", normalise(*two_class_points(10, 0)))
+    with db.read() as session:
+        kept += [array.artifact_id for array in datasets.arrays_of(session, dataset_id)]
+    forgotten = artifacts.write_bytes(db, OWNER, "dataset", b"forgotten")
+    with db.write() as session:
+        session.execute(update(Artifact).values(created_at=Artifact.created_at - 3_700_000_000))
+    kept.append(artifacts.write_bytes(db, OWNER, "dataset", b"an upload that is going on"))
+
+    before = count(db, ArtifactChunk)
+    swept: list[int] = []
+    while True:
+        with db.write() as session:
+            swept.append(sweep_artifacts(session, 2))
+        if not swept[-1]:
+            break
+    assert max(swept) == 2
+    assert before - count(db, ArtifactChunk) == sum(swept) == 4
+    with db.read() as session:
+        left = set(session.scalars(select(Artifact.id)))
+    db.release_pages(10_000)
+    with db.read() as session:
+        if db.is_sqlite:
+            assert session.scalar(text("PRAGMA freelist_count")) == 0
+    assert left == set(kept)
+    assert forgotten not in left
