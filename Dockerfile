@@ -27,4 +27,4 @@ ENV PATH=/app/.venv/bin:$PATH \
 USER texelgrad
 VOLUME /data
 ENTRYPOINT ["tini", "--"]
-CMD ["texelgrad", "serve"]
+CMD ["texelgrad", "--help"]
