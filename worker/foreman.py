@@ -177,7 +177,9 @@ class Foreman(threading.Thread):
             if ending is not None:
                 self._finish(claim, ending)
         finally:
-            runner.stop(patience_s=3.0)
+            if self._spare is None and not self._draining.is_set():
+                self._spare = self._start_runner()  # starts while the old one stops
+            runner.stop()
         if ending is None:
             _log.warning("attempt %s was taken from us", claim.attempt_id)
         elif ending.is_environment_fault:

@@ -36,8 +36,9 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0
 class Stack:
     """`texelgrad serve` with everything real: Redis, Celery, SQLite, Chromium. A context manager."""
 
-    def __init__(self, **settings: str) -> None:
-        """`settings` by their names, such as lease_s="3"."""
+    def __init__(self, *, warm: bool = True, **settings: str) -> None:
+        """`settings` by their names, such as lease_s="3"; `warm`: entering waits until the worker is."""
+        self._warm = warm
         self.folder = Path(tempfile.mkdtemp(prefix="texelgrad-e2e-"))
         self.temporary = self.folder / "tmp"
         self.temporary.mkdir()
@@ -54,6 +55,11 @@ class Stack:
         self._lines: queue.Queue[str] = queue.Queue()
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start the service, again where it has ended, and wait until it is ready."""
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -73,14 +79,19 @@ class Stack:
         threading.Thread(target=self._read, daemon=True).start()
         self.url = self.line_with("texelgrad is ready: ").split(": ", 1)[1]
         self.client = Client(self.url)
-        self.settle()
-        return self
+        if self._warm:
+            self.settle()
+
+    def wait_for_end(self) -> int:
+        """Wait until the service has ended; its exit status."""
+        self.client.close()
+        return self.process.wait(STOP_S)
 
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.client.close()
-        self.process.send_signal(signal.SIGTERM)
+        self.process.terminate()
         try:
             self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:

@@ -1,0 +1,178 @@
+"""What must hold when something is cancelled, killed or missing: the job ends right, and nothing is left over."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import psutil
+import pytest
+
+from texelgrad.client import Job
+
+from .stack import ROOT, Stack, kill, wait_until
+
+
+def _train_until(stack: Stack, spec: dict[str, Any], step: int) -> Job:
+    return stack.wait_for_step(stack.client.create_job(spec), step)
+
+
+def test_cancelling_a_running_job_leaves_nothing(stack: Stack, long_job: dict[str, Any]):
+    """Within seconds the job is cancelled, and its runner, its browser and its profile are gone."""
+    (runner,) = stack.runners()
+    (browser,) = stack.browsers()
+    (profile,) = stack.profiles()
+    family = [runner, browser, *browser.children(recursive=True)]
+    job = _train_until(stack, long_job, 500)
+    stack.client.cancel(job["id"])
+    job = stack.client.wait(job["id"], timeout_s=15)
+    assert (job["state"], job["cause"]) == ("cancelled", "cancelled")
+    wait_until(lambda: not any(_is_alive(process) for process in family), "the attempt's processes end", 10)
+    wait_until(lambda: profile not in stack.profiles(), "the attempt's profile goes", 10)
+    stack.settle()
+    assert len(stack.profiles()) == 1  # of the next spare
+
+
+def test_cancelling_a_queued_job(stack: Stack, long_job: dict[str, Any], seed_demo: dict[str, Any]):
+    """A job that nobody has taken yet is cancelled at once and never starts."""
+    first = _train_until(stack, {**long_job, "train": {"steps": 6_000}}, 100)
+    queued = stack.client.create_job(seed_demo)
+    assert stack.client.cancel(queued["id"])["state"] == "cancelled"
+    assert stack.client.wait(first["id"], timeout_s=60)["state"] == "succeeded"
+    assert stack.client.job(queued["id"])["attempts"] == []
+
+
+@pytest.mark.parametrize(
+    ("victim", "cause"),
+    [("renderer", "page_crashed"), ("browser", "page_crashed"), ("runner", "runner_died")],
+)
+def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, Any], victim: str, cause: str):
+    """The next attempt goes on from the last checkpoint, the curve has each step once, nothing is left over."""
+    finders = {"renderer": stack.renderers, "browser": stack.browsers, "runner": stack.runners}
+    victims = finders[victim]()  # of renderers Chromium keeps a spare one
+    (profile,) = stack.profiles()
+    job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 2_500)
+    for process in victims:
+        kill(process)
+    job = stack.client.wait(job["id"], timeout_s=90)
+    assert job["state"] == "succeeded"
+    lost, last = job["attempts"]
+    assert (lost["state"], lost["cause"]) == ("lost", cause)
+    assert last["resumed_from_step"] >= 2_000
+    steps = stack.client.metrics(job["id"], max_points=100_000)["loss"].steps
+    assert steps.tolist() == list(range(1, 6_001))
+    stack.settle()
+    assert profile not in stack.profiles()
+    assert len(stack.profiles()) == 1
+
+
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(stack: Stack, long_job: dict[str, Any]):
+    """Killed half-way and resumed on the same device, training ends with the same weights, bit for bit."""
+    spec = {**long_job, "train": {"steps": 4_000, "batch_size": 32, "seed": 9}}
+    whole = stack.client.train(spec)
+    stack.settle()
+    (browser,) = stack.browsers()
+    broken = _train_until(stack, spec, 1_500)
+    kill(browser)
+    broken = stack.client.wait(broken["id"], timeout_s=90)
+    assert [attempt["state"] for attempt in broken["attempts"]] == ["lost", "succeeded"]
+    left, right = stack.client.weights(whole["id"]), stack.client.weights(broken["id"])
+    assert {name: value.tobytes() for name, value in left.items()} == {
+        name: value.tobytes() for name, value in right.items()
+    }
+
+
+def test_a_killed_celery_child_costs_one_attempt(stack: Stack, long_job: dict[str, Any]):
+    """Its runner and browser die with it, its lease runs out, and its successor finishes the job and sweeps."""
+    (runner,) = stack.runners()
+    (browser,) = stack.browsers()
+    (profile,) = stack.profiles()
+    family = [runner, browser, *browser.children(recursive=True)]
+    job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 1_500)
+    kill(stack.celery_child())
+    wait_until(lambda: not any(_is_alive(process) for process in family), "its family ends", 5)
+    job = stack.client.wait(job["id"], timeout_s=90)
+    assert job["state"] == "succeeded"
+    assert [attempt["cause"] for attempt in job["attempts"]] == ["lease_expired", "completed"]
+    stack.settle()
+    assert profile not in stack.profiles()
+    assert len(stack.profiles()) == 1
+
+
+def test_a_killed_serve_takes_everything_with_it():
+    """After SIGKILL of `texelgrad serve` no process of it is left; the next start sweeps its profile."""
+    with Stack() as stack:
+        profiles = stack.profiles()
+        assert stack.left_behind()
+        stack.process.kill()
+        stack.wait_for_end()
+        wait_until(lambda: not stack.left_behind(), "its processes end", 10)
+        assert stack.profiles() == profiles  # nobody was left to remove it
+        stack.start()
+        assert profiles.isdisjoint(stack.profiles())
+
+
+def test_stopping_leaves_nothing_and_queues_the_job_again(long_job: dict[str, Any]):
+    """SIGTERM in the middle of a job: it goes back to the queue, uncounted, and the next start finishes it."""
+    with Stack() as stack:
+        job = _train_until(stack, {**long_job, "train": {"steps": 30_000}}, 1_500)
+        stack.process.terminate()
+        assert stack.wait_for_end() == 0
+        assert stack.left_behind() == []
+        assert stack.profiles() == set()
+        stack.start()
+        job = stack.client.job(job["id"])
+        assert job["attempts"][0]["cause"] == "worker_stopped"
+        job = stack.client.wait(job["id"], timeout_s=90)
+        assert job["state"] == "succeeded"
+        assert job["attempts"][-1]["resumed_from_step"] >= 1_000
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        (
+            {"chromium": "/no/such/chromium"},
+            "no_browser: No Chromium that runs: /no/such/chromium: no such file",
+        ),
+        ({"gpu_recipe": "no-such"}, "no_renderer: TEXELGRAD_GPU_RECIPE='no-such' is unknown; legal: vulkan"),
+    ],
+)
+def test_a_worker_that_cannot_train_takes_no_job(
+    settings: dict[str, str], fault: str, seed_demo: dict[str, Any]
+):
+    """Its row says why and what to do; the job stays queued and is not blamed."""
+    with Stack(warm=False, **settings) as stack:
+        job = stack.client.create_job(seed_demo)
+        wait_until(lambda: stack.worker().get("state") == "broken", "the worker gives up", 30)
+        assert stack.worker()["fault"].startswith(fault)
+        job = stack.client.job(job["id"])
+        assert (job["state"], job["attempts"]) == ("queued", [])
+        assert stack.profiles() == set()
+
+
+def test_without_redis_serve_says_what_to_install(tmp_path: Any):
+    """No server binary: it stops with the command that installs it."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "setpriv").symlink_to("/usr/bin/setpriv")
+    done = subprocess.run(
+        [sys.executable, "-m", "texelgrad.cli", "serve", "--port=0", f"--data-dir={tmp_path}"],
+        env={**os.environ, "PATH": str(tmp_path / "bin")},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "apt-get install redis-server" in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
