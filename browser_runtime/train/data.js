@@ -24,9 +24,9 @@ export async function readRows(source, start, count) {
 /** Calls `use(firstRow, values)` for windows of whole rows. @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use */
 export async function eachWindow(source, use) {
   const columns = size(source.shape.slice(1));
-  const window = Math.max(1, Math.floor(WINDOW_VALUES / columns));
-  for (let start = 0; start < source.shape[0]; start += window) {
-    use(start, await readRows(source, start, Math.min(window, source.shape[0] - start)));
+  const span = Math.max(1, Math.floor(WINDOW_VALUES / columns));
+  for (let start = 0; start < source.shape[0]; start += span) {
+    use(start, await readRows(source, start, Math.min(span, source.shape[0] - start)));
   }
 }
 
