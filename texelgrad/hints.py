@@ -19,7 +19,14 @@ class Publisher:
         timeouts = {"socket_timeout": _SOCKET_S, "socket_connect_timeout": _SOCKET_S}
         self._celery.conf.update(
             task_ignore_result=True,
-            broker_transport_options=timeouts,
+            # One more try at once, for a connection that the broker has closed; kombu would go on for seconds.
+            broker_transport_options={
+                **timeouts,
+                "max_retries": 1,
+                "interval_start": 0,
+                "interval_step": 0,
+                "interval_max": 0,
+            },
             broker_connection_timeout=_SOCKET_S,
         )
         url = broker_url.replace("redis+socket://", "unix://", 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, delete, func, select
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -71,7 +71,14 @@ def create_job(
         session.add(JobTag(job_id=job.id, name=name, value=value))
     if idempotency is not None:
         key, body_sha256 = idempotency
-        session.merge(
+        old = and_(
+            IdempotencyKey.owner_id == owner_id,
+            IdempotencyKey.key == key,
+            IdempotencyKey.created_at <= now - _IDEMPOTENCY_US,
+        )
+        session.execute(delete(IdempotencyKey).where(old))
+        # Of two requests at once, the second breaks the primary key and is rolled back with its job.
+        session.add(
             IdempotencyKey(owner_id=owner_id, key=key, body_sha256=body_sha256, job_id=job.id, created_at=now)
         )
     write_event(session, job, "state", {"state": JobState.QUEUED, "cause": None, "message": None})
