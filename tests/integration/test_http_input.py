@@ -1,0 +1,345 @@
+"""Bad input over HTTP: uploads, parameters, bodies, foreign pages; and what the service says of itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flask.testing import FlaskClient
+
+from texelgrad.config import Settings
+from texelgrad.db import Database, downgrade
+
+from .http import fields, http_client, npz, spec_for, upload, upload_points
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 3
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[FlaskClient]:
+    """A client of the API on a fresh SQLite file."""
+    with http_client(settings) as opened:
+        yield opened
+
+
+def lying_npz(shape: str, payload: bytes = b"") -> bytes:
+    """An npz whose x says it has another shape than its bytes."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    member = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + payload
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("x.npy", member)
+        archive.writestr("y.npy", npy(Y))
+    return buffer.getvalue()
+
+
+def npy(array: Any) -> bytes:
+    """The bytes of an npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def bomb() -> bytes:
+    """An npz whose directory promises 1 GiB in a few bytes."""
+    data = bytearray(npz(x=X, y=Y))
+    place = data.rfind(b"PK\x01\x02", 0, data.rfind(b"PK\x01\x02"))
+    data[place + 24 : place + 28] = struct.pack("<I", 1 << 30)
+    return bytes(data)
+
+
+def flipped() -> bytes:
+    """An npz with one wrong bit in its packed bytes."""
+    buffer = io.BytesIO()
+    np.savez(buffer, x=X, y=Y)
+    data = bytearray(buffer.getvalue())
+    data[data.index(struct.pack("<d", 7.0))] ^= 1
+    return bytes(data)
+
+
+def test_upload_npz(client: FlaskClient):
+    """Arrays are normalised and described; the same content is stored once, under any packing."""
+    response = upload(client, npz(x=X, y=Y), "?name=six")
+    assert response.status_code == 201
+    dataset = response.get_json()
+    assert response.headers["Location"] == f"/v1/datasets/{dataset['id']}"
+    assert (dataset["name"], dataset["rows"]) == ("six", 6)
+    assert dataset["arrays"]["x"] == {
+        "role": "input",
+        "dtype": "float32",
+        "shape": [6, 2],
+        "stats": {"min": 0.0, "max": 11.0, "integral": True, "row_sums_one": False},
+    }
+    assert dataset["arrays"]["y"]["dtype"] == "int32"
+    assert client.get(f"/v1/datasets/{dataset['id']}").get_json() == dataset
+    form = {"file": (io.BytesIO(npz(x=X.astype("f2"), y=Y.astype("f8"))), "again.npz")}
+    again = client.post("/v1/datasets", data=form)
+    assert (again.status_code, again.get_json()["id"]) == (200, dataset["id"])
+    assert len(client.get("/v1/datasets").get_json()["items"]) == 1
+
+
+def test_upload_csv(client: FlaskClient):
+    """Raw with a query, or as a form; a byte order mark and blank lines do no harm."""
+    text = "\ufeffa,label,b\n1,0,2\n\n3,1,4\n".encode()
+    raw = upload(client, text, "?target=label&name=t", "text/csv")
+    assert raw.status_code == 201
+    arrays = raw.get_json()["arrays"]
+    assert arrays["x"]["shape"] == [2, 2]
+    assert (arrays["y"]["dtype"], arrays["y"]["shape"]) == ("int32", [2])
+    form = {"file": (io.BytesIO(text), "t.csv"), "target": "label", "name": "t"}
+    assert client.post("/v1/datasets", data=form).get_json()["id"] == raw.get_json()["id"]
+
+
+def test_pages_of_datasets(client: FlaskClient):
+    """Newest first, with a cursor."""
+    ids = [upload_points(client, rows) for rows in (4, 6, 8)]
+    page = client.get("/v1/datasets?limit=2").get_json()
+    assert [item["id"] for item in page["items"]] == [ids[2], ids[1]]
+    rest = client.get(f"/v1/datasets?cursor={page['next_cursor']}").get_json()
+    assert [item["id"] for item in rest["items"]] == [ids[0]]
+    assert rest["next_cursor"] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "query", "expected"),
+    [
+        (b"", "?format=npz", ["file"]),
+        (b"not a zip", "?format=npz", ["file"]),
+        (npz(x=X, y=Y)[:-20], "?format=npz", ["file"]),
+        (npz(x=X), "", ["file"]),
+        (npz(x=X, y=Y, z=Y), "", ["file"]),
+        (bomb(), "", ["file"]),
+        (flipped(), "", ["x"]),
+        (npz(x=X, y=Y[:5]), "", ["y"]),
+        (npz(x=X[:0], y=Y[:0]), "", ["x", "y"]),
+        (npz(x=np.float64(3), y=Y), "", ["x"]),
+        (npz(x=np.full((6, 2), np.nan), y=Y), "", ["x"]),
+        (npz(x=np.full((6, 2), np.inf), y=np.full(6, np.nan)), "", ["x", "y"]),
+        (npz(x=np.full((6, 2), 1e300), y=Y), "", ["x"]),
+        (npz(x=X.astype(complex), y=Y), "", ["x"]),
+        (npz(x=X.astype(str), y=np.array([object()] * 6)), "", ["x", "y"]),
+        (npz(x=X, y=np.zeros((6, 2, 2))), "", ["y"]),
+        (npz(x=np.zeros((6, 1, 1, 1, 1, 1)), y=Y), "", ["x"]),
+        (npz(x=X, y=Y), "?target=a", ["target"]),
+        (npz(x=X, y=Y), "?format=parquet", ["format"]),
+        (npz(x=X, y=Y), "?nam=a", ["nam"]),
+        (npz(x=X, y=Y), "?name=%00", ["name"]),
+        (lying_npz("(1000000000000, 8)"), "", ["x"]),
+        (lying_npz("(-1, 8)"), "", ["x"]),
+        (lying_npz("(2, 1)", bytes(8)), "", ["x"]),
+        (lying_npz("(1, 1)", bytes(16)), "", ["x"]),
+        (lying_npz("__import__('os')"), "", ["x"]),
+        (b"", "?format=csv&target=a", ["file"]),
+        (b"a,b\n", "?target=a", ["file"]),
+        (b"a,b\n1,2\n", "", ["target"]),
+        (b"a,b\n1,2\n", "?target=c", ["target"]),
+        (b"a\n1\n", "?target=a", ["file"]),
+        (b"a,a\n1,2\n", "?target=a", ["file"]),
+        (b"a,b\n1,2,3\n", "?target=a", ["line 2"]),
+        (b"a,b\n1,\n", "?target=a", ["line 2, column b"]),
+        (b"a,b\n1,x\nnan,2\n", "?target=a", ["line 2, column b", "line 3, column a"]),
+        (b'a,b\n1,"2\n', "?target=a", ["file"]),
+        (b"a,b\n1,\xff\n", "?target=a", ["file"]),
+    ],
+)
+def test_a_file_that_is_not_right(client: FlaskClient, data: bytes, query: str, expected: list[str]):
+    """422 with each fault's field, and nothing is stored."""
+    response = upload(client, data, query)
+    assert response.status_code == 422
+    assert fields(response) == expected
+    assert client.get("/v1/datasets").get_json()["items"] == []
+
+
+def test_a_csv_with_many_faults_names_twenty(client: FlaskClient):
+    """An answer does not grow with the file."""
+    assert len(fields(upload(client, b"a,b\n" + b"x,y\n" * 100_000, "?target=a"))) == 20
+
+
+def test_forms_that_are_not_right(client: FlaskClient):
+    """Without a file, or with fields that are none."""
+    response = client.post("/v1/datasets", data={"fil": (io.BytesIO(b"x"), "d.npz"), "nam": "a"})
+    assert response.status_code == 422
+    assert sorted(fields(response)) == ["fil", "file", "nam"]
+
+
+def test_limits_of_uploads(settings: Settings):
+    """Too large packed is 413 before it is read, too large unpacked 422."""
+    small = settings.model_copy(update={"max_upload_bytes": 1000, "max_data_bytes": 500})
+    with http_client(small) as client:
+        assert upload(client, bytes(1001)).status_code == 413
+        assert fields(upload(client, npz(x=np.zeros((100, 2)), y=np.zeros(100)))) == ["file"]
+        assert fields(upload(client, b"a,b\n" + b"1,2\n" * 40, "?target=a")) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 422),
+        (b"", "application/json", 422),
+        (b"\xff", "application/json", 422),
+        (b'{"train": NaN}', "application/json", 422),
+        (b"[" * 100_000, "application/json", 422),
+        (b"{}", "application/octet-stream", 422),
+        (b"{}", "text/plain", 415),
+        (b"a=b", "application/x-www-form-urlencoded", 415),
+        (b" " * (2 << 20), "application/json", 413),
+    ],
+)
+def test_bodies_that_are_no_spec(client: FlaskClient, body: bytes, content_type: str, status: int):
+    """Malformed, of another type, or too large: an answer that says so, never a 500."""
+    response = client.post("/v1/jobs", data=body, content_type=content_type)
+    assert response.status_code == status
+    assert response.content_type == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/v1/jobs?limit=0", ["limit"]),
+        ("/v1/jobs?limit=x&status=done&foo=1", ["limit", "status", "foo"]),
+        ("/v1/jobs?cursor=x", ["cursor"]),
+        ("/v1/jobs?tag=team", ["tag"]),
+        ("/v1/datasets?cursor=job_" + "0" * 26, ["cursor"]),
+        ("/v1/jobs/job_x/metrics?max_points=7", ["max_points"]),
+        ("/v1/jobs/job_x/weights?format=onnx", ["format"]),
+    ],
+)
+def test_parameters_that_are_wrong(client: FlaskClient, path: str, expected: list[str]):
+    """Each is named, unknown ones too."""
+    response = client.get(path)
+    assert response.status_code == 422
+    assert fields(response) == expected
+
+
+@pytest.mark.parametrize("path", ["", "/metrics", "/weights", "/diagnostics", "/events"])
+def test_a_job_that_is_not_there(client: FlaskClient, path: str):
+    """404 as a problem document."""
+    response = client.get(f"/v1/jobs/job_{'0' * 26}{path}")
+    assert response.status_code == 404
+    assert fields(response) == []
+
+
+def test_another_owners_things_do_not_exist(settings: Settings):
+    """Jobs and data sets are found by their owner only."""
+    with http_client(settings) as client:
+        dataset = upload_points(client)
+        job = client.post("/v1/jobs", json=spec_for(dataset)).get_json()["id"]
+    with http_client(settings.model_copy(update={"owner_id": "somebody"})) as client:
+        assert client.get(f"/v1/jobs/{job}").status_code == 404
+        assert client.post(f"/v1/jobs/{job}/cancel").status_code == 404
+        assert client.get(f"/v1/datasets/{dataset}").status_code == 404
+        assert fields(client.post("/v1/jobs", json=spec_for(dataset))) == ["data.dataset"]
+        assert client.get("/v1/jobs").get_json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 202),
+        ({"Origin": "http://localhost"}, 202),
+        ({"Sec-Fetch-Site": "same-origin"}, 202),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost:1234"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost.evil.example:8321"}, 421),
+    ],
+)
+def test_foreign_pages_can_change_nothing(client: FlaskClient, headers: dict[str, str], status: int):
+    """Neither by a form, nor by fetch, nor by a name that resolves to us."""
+    response = client.post("/v1/jobs", json=spec_for(upload_points(client)), headers=headers)
+    assert response.status_code == status
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8321", "localhost", "[::1]:9"])
+def test_our_own_names(client: FlaskClient, host: str):
+    """Loopback under any port."""
+    assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/nope", "/healthz", "/openapi.json", "/"])
+def test_answers_are_hardened(client: FlaskClient, path: str):
+    """No sniffing, no foreign scripts, no CORS, on errors and pages too."""
+    headers = client.get(path).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_methods_that_are_not_allowed(client: FlaskClient):
+    """405 names those that are."""
+    response = client.put("/v1/jobs", json={})
+    assert response.status_code == 405
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
+
+
+def test_health(client: FlaskClient, db: Database):
+    """Ready only while the database is migrated to this code's head."""
+    assert client.get("/healthz").get_json() == {"status": "ok"}
+    assert client.get("/readyz").status_code == 200
+    downgrade(db, "base")
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.get_json()["code"] == "not_migrated"
+    assert client.get("/healthz").status_code == 200
+    # Without tables the API says that the database is to blame, not that it crashed.
+    assert client.get("/v1/jobs").status_code == 503
+
+
+def test_health_without_a_database(tmp_path: Path, settings: Settings):
+    """A server that is away makes it unready, not dead."""
+    url = f"postgresql://nobody@/nothing?host={tmp_path}"
+    with http_client(settings.model_copy(update={"database_url": url})) as client:
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 503
+
+
+def test_a_slow_broker_delays_nothing(settings: Settings):
+    """A job is queued at once although nobody answers at the broker's address."""
+    import socket
+    import time
+
+    with socket.socket() as silent:  # accepts, never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        with http_client(settings.model_copy(update={"broker_url": url})) as client:
+            raw = spec_for(upload_points(client))
+            started = time.monotonic()
+            for _ in range(5):
+                assert client.post("/v1/jobs", json=raw).status_code == 202
+            assert time.monotonic() - started < 1
+
+
+def test_openapi_names_every_route(client: FlaskClient):
+    """Paths, the job spec and problem documents; every reference leads somewhere."""
+    description = client.get("/openapi.json").get_json()
+    assert set(description["paths"]) == {
+        "/v1/datasets",
+        "/v1/datasets/{dataset_id}",
+        "/v1/estimates",
+        "/v1/jobs",
+        "/v1/jobs/{job_id}",
+        "/v1/jobs/{job_id}/cancel",
+        "/v1/jobs/{job_id}/diagnostics",
+        "/v1/jobs/{job_id}/events",
+        "/v1/jobs/{job_id}/metrics",
+        "/v1/jobs/{job_id}/weights",
+        "/v1/workers",
+    }
+    post = description["paths"]["/v1/jobs"]["post"]
+    assert post["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/JobSpec")
+    schemas = description["components"]["schemas"]
+    text = json.dumps(description)
+    for reference in {part.split('"')[0] for part in text.split('"$ref": "')[1:]}:
+        assert reference.removeprefix("#/components/schemas/") in schemas, reference

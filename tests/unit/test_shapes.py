@@ -1,0 +1,127 @@
+"""Estimates, and what does not fit between data and spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from texelgrad.config import Settings
+from texelgrad.shapes import ArrayInfo, Stats, data_faults, estimate, limit_faults, split_rows
+from texelgrad.spec import JobSpec, parse_spec
+
+PLAIN = Stats(min=0, max=1, integral=False, row_sums_one=False)
+
+
+def spec(loss: str = "mse", units: int = 3, **changes: Any) -> JobSpec:
+    """64 -> 32 -> units."""
+    raw: dict[str, Any] = {
+        "model": {
+            "input": [64],
+            "layers": [{"type": "dense", "units": 32}, {"type": "dense", "units": units}],
+        },
+        "loss": loss,
+        "optimizer": {"type": "adam"},
+        "train": {"epochs": 2, "batch_size": 10},
+    }
+    return parse_spec({**raw, **changes})
+
+
+def info(*shape: int, stats: Stats = PLAIN, dtype: str = "float32") -> ArrayInfo:
+    """An array of this shape."""
+    return ArrayInfo(dtype, shape, stats)
+
+
+def labels(low: float, high: float, rows: int = 100) -> ArrayInfo:
+    """A column of class numbers."""
+    return info(rows, stats=Stats(low, high, integral=True, row_sums_one=False), dtype="int32")
+
+
+def test_estimate_counts_by_hand():
+    """Parameters (64 + 1) 32 + (32 + 1) 3; 10 rows a step, 9 steps an epoch of 85 rows."""
+    made = estimate(spec(data={"validation": {"fraction": 0.15}}), info(100, 64), info(100, 3))
+    assert made.parameters == 2179
+    assert (made.train_rows, made.validation_rows) == (85, 15)
+    assert (made.steps_per_epoch, made.total_steps) == (9, 18)
+    # Forward and dW of both layers, dX of the second: 2 * 10 * (2 * 2080 + 3 * 99).
+    assert made.flops_per_step == 89_140
+    assert made.output_shape == [3]
+
+
+def test_estimate_without_data():
+    """The model's size is known; the rest is not."""
+    made = estimate(spec(), None, None)
+    assert made.parameters == 2179
+    assert made.total_steps is made.texture_bytes is None
+
+
+def test_steps_instead_of_epochs():
+    """They are the total."""
+    assert estimate(spec(train={"steps": 7}), info(100, 64), info(100, 3)).total_steps == 7
+
+
+@pytest.mark.parametrize(
+    ("rows", "fraction", "expected"),
+    [(1797, 0.2, (1438, 359)), (10, 0, (10, 0)), (1, 0.99, (1, 0)), (3, 0.5, (2, 1))],
+)
+def test_split(rows: int, fraction: float, expected: tuple[int, int]):
+    """floor(rows * fraction) validate."""
+    assert split_rows(rows, fraction) == expected
+
+
+def probabilities(units: int, row_sums_one: bool = True, low: float = 0) -> ArrayInfo:
+    """Rows of `units` numbers."""
+    return info(100, units, stats=Stats(low, 1, integral=False, row_sums_one=row_sums_one))
+
+
+@pytest.mark.parametrize(
+    ("loss", "units", "y", "field"),
+    [
+        ("softmax_cross_entropy", 3, labels(0, 2), None),
+        ("softmax_cross_entropy", 3, labels(0, 3), "model.layers.1.units"),
+        ("softmax_cross_entropy", 3, labels(-1, 2), "data"),
+        ("softmax_cross_entropy", 3, info(100), "data"),
+        ("softmax_cross_entropy", 3, probabilities(3), None),
+        ("softmax_cross_entropy", 3, probabilities(4), "model.layers.1.units"),
+        ("softmax_cross_entropy", 3, probabilities(3, row_sums_one=False), "data"),
+        ("softmax_cross_entropy", 3, probabilities(3, low=-0.5), "data"),
+        ("bce", 1, labels(0, 1), None),
+        ("bce", 1, info(100), None),
+        ("bce", 1, labels(0, 2), "data"),
+        ("bce", 1, labels(-1, 1), "data"),
+        ("bce", 2, labels(0, 1), "model.layers.1.units"),
+        ("bce", 2, info(100, 2), None),
+        ("mse", 1, labels(-5, 5), None),
+        ("mse", 3, info(100, 3), None),
+        ("mse", 3, info(100), "model.layers.1.units"),
+        ("mse", 3, info(100, 2), "model.layers.1.units"),
+    ],
+)
+def test_targets(loss: str, units: int, y: ArrayInfo, field: str | None):
+    """Labels against the last layer's units, for each loss."""
+    found = [fault.field for fault in data_faults(spec(loss, units), info(100, 64), y)]
+    assert found == ([field] if field else [])
+
+
+def test_several_faults_with_the_data():
+    """Input, targets and batch in one answer, each with what would be legal."""
+    faults = list(data_faults(spec(), info(8, 8, 8), info(8, 2)))
+    assert [(fault.field, fault.legal) for fault in faults] == [
+        ("model.input", "[8, 8]"),
+        ("model.layers.1.units", "2"),
+        ("train.batch_size", "1 to 8, or null for all of them"),
+    ]
+
+
+def test_too_many_steps():
+    """The step counter has 31 bits."""
+    (fault,) = data_faults(spec(train={"epochs": 2**31 - 1, "batch_size": 10}), info(100, 64), info(100, 3))
+    assert (fault.field, fault.legal) == ("train.epochs", f"at most {(2**31 - 1) // 10}")
+
+
+def test_limits_of_the_service():
+    """Layers, parameters and time that the settings don't allow."""
+    settings = Settings(max_layers=1, max_parameters=2178, max_wall_s=10)
+    found = [fault.field for fault in limit_faults(spec(limits={"wall_s": 11}), settings)]
+    assert found == ["model.layers", "model.layers", "limits.wall_s"]
+    assert not list(limit_faults(spec(limits={"wall_s": 11}), Settings()))
