@@ -209,6 +209,16 @@ function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
   };
 }
 
+/** A draw of one row a fragment can't be made narrower. @param {Draw[]} draws @param {number} maxDrawBuffers */
+function requireTargets(draws, maxDrawBuffers) {
+  for (const { source } of draws) {
+    const targets = source.writes.reduce((sum, write) => sum + write.targets, 0);
+    if (targets > maxDrawBuffers) {
+      throw new EngineError("no_float_targets", `${source.shader} writes ${targets} float32 render targets; the device has ${maxDrawBuffers}`);
+    }
+  }
+}
+
 /**
  * @param {Plan} plan
  * @param {Limits} limits
@@ -296,12 +306,14 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     });
   };
   const reductions = { train: reduction(train.lowering, false), evaluate: reduction(evaluate.lowering, evaluate.lowering.places.has("correct")) };
+  const phases = { train: train.draws, evaluate: evaluate.draws, predict: predict.draws };
+  requireTargets(Object.values(phases).flat(2), limits.maxDrawBuffers);
 
   return {
     textures: arena.slots,
     bytes: arena.bytes,
     places,
-    phases: { train: train.draws, evaluate: evaluate.draws, predict: predict.draws },
+    phases,
     gathers: { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
     reductions,
     sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, batches },
