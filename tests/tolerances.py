@@ -9,3 +9,26 @@ MATH_MAX_ULP = 4.0
 # float64 reference against PyTorch float64: both round each operation to 2^-53 and sum in different orders.
 REFERENCE_RTOL = 1e-12
 REFERENCE_ATOL = 1e-14
+
+# Kernels, against float64 on the inputs that they read: a bound is derived for each element (tests/kernels/oracle.py) from
+# one rounding of 2^-24 an operation, MATH_MAX_ULP a function, and what GLSL ES allows of division and sqrt.
+FLOAT32_ROUNDING = 2.0**-24
+DIVISION_MAX_ULP = 2.5
+SQRT_MAX_ULP = 4.5  # 1 / inversesqrt: 2.5 and 2
+
+# Gradients of whole nets, against central differences in float64: relative to the largest gradient of the tensor. Sums of
+# up to 1,000 float32 products, three layers deep, stay below 5e-6; the differences themselves are good to 1e-9.
+GRADIENT_RTOL = 2e-5
+
+# Parity with PyTorch float64 over 50 steps: the rule of docs/numerics.md.
+PARITY_LOSS_RTOL = 1e-4
+PARITY_LOSS_ATOL = 1e-6
+PARITY_WEIGHT_ATOL = 1e-4
+PARITY_MEDIAN_FACTOR = 4.0  # times the distance of PyTorch float32 ...
+PARITY_MEDIAN_ATOL = 1e-6  # ... plus this
+
+# Predictions and metrics of a whole net against NumPy float64, relative to the largest value: a few hundred roundings.
+PREDICTION_RTOL = 1e-5
+
+# The first losses of a run against float64, as the precision report gives them.
+FIRST_LOSS_RTOL = 1e-6

@@ -1,0 +1,107 @@
+// engine_probe.js: opens the engine in this thread, so that tests see every tensor of a step. White box; what users call is in engine_page.js.
+import { Engine } from "../../browser_runtime/train/engine.js";
+import { learningRate } from "../../browser_runtime/nn/schedules.js";
+import { optimizers } from "../../browser_runtime/nn/ops.js";
+
+/** @import { Session } from "../../browser_runtime/train/session.js" */
+
+const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
+const MOST_ENGINES = 6; // a browser keeps 16 contexts and then loses the oldest
+
+/** @type {Map<string, Promise<Engine>>} */
+const engines = new Map();
+
+/** One engine for each set of device options: programs that were compiled once stay. @param {any} device */
+async function engineFor(device = {}) {
+  const key = JSON.stringify(device);
+  const found = engines.get(key) ?? Engine.create({ shaderUrl: SHADERS, device });
+  engines.delete(key);
+  engines.set(key, found);
+  if (engines.size > MOST_ENGINES) {
+    const [[oldest, engine]] = engines;
+    engines.delete(oldest);
+    (await engine).device.dispose();
+  }
+  return found;
+}
+
+/**
+ * @template T
+ * @param {any} spec @param {any} x @param {any} y
+ * @param {{device?: any, weights?: any}} options
+ * @param {(session: Session) => Promise<T>} use
+ */
+export async function withSession(spec, x, y, { device, weights }, use) {
+  const engine = await engineFor(device);
+  const session = await engine.compile(spec, { data: { x, y }, initialWeights: weights });
+  try {
+    return await use(session);
+  } finally {
+    session.dispose();
+  }
+}
+
+/**
+ * A tensor as its texture holds it.
+ * @param {Session} session @param {string} name @param {number} parity
+ * @returns {{kind: string, layout: any, rowsPerTexel: number, texels: {shape: number[], data: Float32Array}}} texels [layers, texels, 4]
+ */
+function stored({ executable, plan }, name, parity) {
+  const kind = plan.phases.train.tensors.get(name)?.kind ?? "activation";
+  const { slots, layout } = executable.place(name);
+  const { width, height } = executable.lowered.textures[slots[0]];
+  const { texels } = executable.readTensor(name, parity);
+  const data = new Float32Array(layout.layers * layout.texels * 4);
+  for (let layer = 0; layer < layout.layers; layer++) {
+    const from = layer * width * height * 4;
+    data.set(texels.subarray(from, from + layout.texels * 4), layer * layout.texels * 4);
+  }
+  // Row losses: a texel holds those of the rows of the fragment that wrote it.
+  const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
+  const rowsPerTexel = kind === "rows" ? writer?.draw.source.domain.layers ?? 0 : 0;
+  return { kind, layout: { ...layout }, rowsPerTexel, texels: { shape: [layout.layers, layout.texels, 4], data } };
+}
+
+/**
+ * One training step, group by group: what each kernel read and wrote.
+ * @param {any} spec @param {any} x @param {any} y
+ * @param {{device?: any, weights?: any, steps?: number, batch?: number}} [options] `steps` real ones before; `batch` of the epoch
+ */
+export async function inspect(spec, x, y, options = {}) {
+  const { steps = 0, batch = 0 } = options;
+  return withSession(spec, x, y, options, async (session) => {
+    if (steps > 0) await session.run({ steps });
+    const { executable, plan, batches, totalSteps } = session;
+    const { optimizer } = session.spec;
+    const rows = batches.rows(batch);
+    const firstRow = batch * executable.sizes.batch;
+    const lr = learningRate(optimizer, session.step, totalSteps);
+    executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
+    executable.steps.set(0, rows, firstRow, 1 / rows);
+    optimizers[optimizer.type].scalars(optimizer, lr, session.step + 1, executable.steps.scalars(0));
+
+    const now = executable.parity;
+    /** @type {any[]} */
+    const groups = [];
+    executable.inspect((index) => {
+      const group = plan.phases.train.groups[index];
+      const read = (/** @type {string[]} */ names, /** @type {boolean} */ after) =>
+        Object.fromEntries(
+          names.map((name) => {
+            const kind = plan.phases.train.tensors.get(name)?.kind ?? "";
+            return [name, stored(session, name, after && ["parameter", "state"].includes(kind) ? now ^ 1 : now)];
+          }),
+        );
+      const made = group.ops.flatMap((op) => Object.values(op.outputs));
+      groups.push({
+        ops: group.ops,
+        shaders: executable.lowered.phases.train[index].map(({ source }) => source.shader),
+        inputs: read(Object.values(group.inputs), false),
+        outputs: read(made.filter((name) => executable.lowered.places.has(name)), true),
+      });
+    });
+    executable.reduce("train", 0);
+    const sums = (await executable.readTelemetry("train", 0, 1))(0, 0);
+    return { groups, sums, rows, firstRow, aligned: executable.sizes.batch, lr, t: session.step + 1, optimizer, record: session.record };
+  });
+}

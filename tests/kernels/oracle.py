@@ -1,0 +1,235 @@
+"""The engine's primitive ops in float64 NumPy, each value with a bound of what float32 kernels may be off by.
+
+Independent of browser_runtime/reference. A bound counts the roundings of the kernel's own order of operations, so that it
+is far below the `(256 + K/256) 2^-24 sum|a||b|` that the kernels' headers promise, and grows with the sum of absolute values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tolerances import DIVISION_MAX_ULP, FLOAT32_ROUNDING, MATH_MAX_ULP, SQRT_MAX_ULP
+
+Floats = NDArray[np.float64]
+
+U = FLOAT32_ROUNDING
+MATH = 2 * MATH_MAX_ULP * U  # an ULP is up to 2 U of the value
+DIVISION = 2 * DIVISION_MAX_ULP * U
+SQRT = 2 * SQRT_MAX_ULP * U
+TINY = 2.0**-126  # denormals may be flushed to zero
+
+
+@dataclass(frozen=True)
+class Approx:
+    """A float64 value, and how far a kernel's float32 may be from it, element by element."""
+
+    value: Floats
+    error: Floats
+
+    def plus_roundings(self, count: float) -> Approx:
+        """The same after `count` more roundings of the value."""
+        return Approx(self.value, self.error * (1 + count * U) + count * U * np.abs(self.value) + TINY)
+
+    def times(self, factor: float) -> Approx:
+        """Multiplied by a float32 rounding of `factor`."""
+        return Approx(self.value * factor, self.error * abs(factor)).plus_roundings(2)
+
+
+def exact(value: Any) -> Approx:
+    """What a kernel read: its float32 bits are the truth."""
+    value = np.asarray(value, np.float64)
+    return Approx(value, np.zeros_like(value))
+
+
+def _blocked(terms: int, at_once: int) -> int:
+    """Additions that a term passes through: in texels of `at_once` terms, blocks of 256 terms, then the blocks."""
+    return -(-min(terms, 256) // at_once) + -(-terms // 256) + at_once
+
+
+def _product(a: Floats, b: Floats, roundings: int) -> Approx:
+    size = np.abs(a) @ np.abs(b)
+    return Approx(a @ b, roundings * U * size + a.shape[1] * TINY)
+
+
+# ---- layers: a parameter is [K + 1, N], its bias the last row ------------------------------------------------------
+
+
+def affine(x: Floats, w: Floats) -> Approx:
+    """X W + b, 4 terms at once."""
+    product = _product(x, w[:-1], _blocked(x.shape[1], 4) + 1)
+    size = np.abs(x) @ np.abs(w[:-1]) + np.abs(w[-1])
+    return Approx(product.value + w[-1], product.error + U * size)
+
+
+def affine_grad_input(dy: Floats, w: Floats) -> Approx:
+    """dY W^T, 4 terms at once."""
+    return _product(dy, w[:-1].T, _blocked(dy.shape[1], 4) + 1)
+
+
+def affine_grad_weights(x: Floats, dy: Floats) -> Approx:
+    """X^T dY with the column sums of dY below, one sample at a time."""
+    extended = np.hstack([x, np.ones((len(x), 1))])
+    return _product(extended.T, dy, _blocked(len(x), 1) + 1)
+
+
+def sigmoid(x: Floats) -> Floats:
+    """1 / (1 + exp(-x)), relatively exact on both sides."""
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def activation(fn: str, x: Approx) -> Approx:
+    """act(x); the slope between x - error and x + error is at most exp(2 error) times that at x."""
+    grow = np.exp(2 * x.error)
+    match fn:
+        case "linear":
+            return x
+        case "relu":
+            return Approx(np.maximum(x.value, 0), np.where(x.value < -x.error, 0, x.error))
+        case "sigmoid":
+            y = sigmoid(x.value)
+            slope = y * sigmoid(-x.value)
+        case "tanh":
+            y = np.tanh(x.value)
+            slope = 1 / np.cosh(x.value) ** 2
+        case _:
+            raise ValueError(fn)
+    return Approx(y, slope * grow * x.error + MATH * np.abs(y) + TINY)
+
+
+def activation_grad(fn: str, dy: Approx, y: Approx) -> Approx:
+    """DY times the slope at the output y."""
+    match fn:
+        case "linear":
+            return dy
+        case "relu":
+            # y = 0 closes: whether a y within its error of 0 is 0 is the kernel's to say
+            unsure = (y.error > 0) & (np.abs(y.value) <= y.error)
+            slope = (y.value > 0).astype(np.float64)
+            return Approx(slope * dy.value, np.where(unsure, np.abs(dy.value), slope * dy.error))
+        case "sigmoid":
+            slope, sensitivity = y.value * (1 - y.value), np.abs(1 - 2 * y.value)
+        case "tanh":
+            slope, sensitivity = (1 - y.value) * (1 + y.value), 2 * np.abs(y.value)
+        case _:
+            raise ValueError(fn)
+    slope_error = (sensitivity + y.error) * y.error + 3 * U * np.abs(slope)
+    error = np.abs(slope) * dy.error + (np.abs(dy.value) + dy.error) * slope_error
+    return Approx(slope * dy.value, error).plus_roundings(1)
+
+
+# ---- losses: of each row, and the gradient of their mean ------------------------------------------------------------
+
+
+def targets(target: Floats, outputs: int, labels: str) -> Floats:
+    """A value for each output; class numbers become one-hot rows."""
+    return np.eye(outputs)[target[:, 0].astype(int)] if labels == "index" else target
+
+
+def _bce(z: Approx, y: Floats) -> tuple[Approx, Approx]:
+    columns = z.value.shape[1]
+    e = np.exp(-np.abs(z.value))
+    linear = y * np.maximum(-z.value, 0) + (1 - y) * np.maximum(z.value, 0)
+    p = sigmoid(z.value)
+    slope = p - y
+    error = (np.abs(slope) + z.error) * z.error + 5 * U * linear + 2 * MATH * (np.log1p(e) + e) + TINY
+    rows = Approx((linear + np.log1p(e)).mean(axis=1), error.mean(axis=1)).plus_roundings(columns + 3)
+    grad_error = p * (1 - p) * np.exp(z.error) * z.error + p * (MATH + DIVISION + 2 * U) + U * np.abs(slope)
+    return rows, Approx(slope / columns, grad_error / columns).plus_roundings(3)
+
+
+def _mse(z: Approx, y: Floats) -> tuple[Approx, Approx]:
+    columns = z.value.shape[1]
+    d = z.value - y
+    d_error = z.error + U * np.abs(d)
+    square = Approx(d**2, (2 * np.abs(d) + d_error) * d_error)
+    rows = Approx(square.value.mean(axis=1), square.error.mean(axis=1)).plus_roundings(columns + 3)
+    return rows, Approx(2 * d / columns, 2 * d_error / columns).plus_roundings(4)
+
+
+def _softmax_cross_entropy(z: Approx, y: Floats) -> tuple[Approx, Approx]:
+    columns = z.value.shape[1]
+    additions = _blocked(columns, 4) + 1
+    below = z.value.max(axis=1, keepdims=True) - z.value
+    e = np.exp(-below)
+    e_error = e * (U * below + MATH) + TINY
+    total = e.sum(axis=1, keepdims=True)
+    total_error = e_error.sum(axis=1, keepdims=True) / total + additions * U  # relative
+    weight = y.sum(axis=1, keepdims=True)
+    p = e / total
+    moved = z.error * np.exp(2 * z.error.max(initial=0))
+    log_total, toward = np.log(total), (y * below).sum(axis=1, keepdims=True)
+    loss_error = (
+        weight * (total_error + (MATH + (additions + 1) * U) * log_total)
+        + (additions + 2) * U * toward
+        + ((weight * p + y) * moved).sum(axis=1, keepdims=True)
+    )
+    rows = Approx((weight * log_total + toward)[:, 0], loss_error[:, 0]).plus_roundings(1)
+    softmax = weight * p
+    grad_error = softmax * (U * below + MATH + total_error + DIVISION + (additions + 2) * U) + softmax * (
+        moved + (p * moved).sum(axis=1, keepdims=True)
+    )
+    return rows, Approx(softmax - y, grad_error).plus_roundings(1)
+
+
+_LOSSES: dict[str, Callable[[Approx, Floats], tuple[Approx, Approx]]] = {
+    "bce": _bce,
+    "mse": _mse,
+    "softmax_cross_entropy": _softmax_cross_entropy,
+}
+
+
+def loss(fn: str, z: Approx, y: Floats) -> Approx:
+    """[M] each row's part of the mean over the batch."""
+    return _LOSSES[fn](z, y)[0].times(1 / len(y))
+
+
+def loss_grad(fn: str, z: Approx, y: Floats) -> Approx:
+    """[M, N] the gradient of the mean over the batch."""
+    return _LOSSES[fn](z, y)[1].times(1 / len(y))
+
+
+# ---- optimizers -----------------------------------------------------------------------------------------------------
+
+
+def update(w: Floats, g: Approx, states: dict[str, Floats], optimizer: dict[str, Any], lr: float, t: int) -> dict[str, Approx]:  # fmt: skip
+    """The parameter and its states after step t, counted from 1."""
+    if optimizer["type"] == "adam":
+        return _adam(w, g, states["m"], states["v"], optimizer, lr, t)
+    if not states:
+        return {"w": _minus(w, g.times(lr))}
+    kept = exact(states["velocity"]).times(optimizer["momentum"])
+    velocity = Approx(kept.value + g.value, kept.error + g.error).plus_roundings(1)
+    return {"w": _minus(w, velocity.times(lr)), "velocity": velocity}
+
+
+def _minus(w: Floats, change: Approx) -> Approx:
+    return Approx(w - change.value, change.error).plus_roundings(1)
+
+
+def _toward(state: Floats, goal: Approx, share: float) -> Approx:
+    """State + share (goal - state)."""
+    gap = Approx(goal.value - state, goal.error).plus_roundings(1).times(share)
+    return Approx(state + gap.value, gap.error).plus_roundings(1)
+
+
+def _adam(w: Floats, g: Approx, m: Floats, v: Floats, optimizer: dict[str, Any], lr: float, t: int) -> dict[str, Approx]:  # fmt: skip
+    beta1, beta2 = optimizer["beta1"], optimizer["beta2"]
+    square = Approx(g.value**2, (2 * np.abs(g.value) + g.error) * g.error).plus_roundings(1)
+    mean, variance = _toward(m, g, 1 - beta1), _toward(v, square, 1 - beta2)
+    correction = 1 / np.sqrt(1 - beta2**t)
+    root = np.sqrt(variance.value)
+    # sqrt(v - error) is nearer to 0 than sqrt(v + error) is far from it
+    root_error = root - np.sqrt(np.maximum(variance.value - variance.error, 0)) + SQRT * root
+    eps = Approx(np.full_like(w, optimizer["eps"]), np.full_like(w, U * optimizer["eps"]))
+    scaled = Approx(root, root_error).times(correction)
+    below = Approx(scaled.value + eps.value, scaled.error + eps.error).plus_roundings(1)
+    smallest = np.maximum(below.value - below.error, optimizer["eps"] / 2)
+    ratio_error = mean.error / smallest + np.abs(mean.value) * below.error / (below.value * smallest)
+    ratio = Approx(mean.value / below.value, ratio_error + DIVISION * np.abs(mean.value / below.value))
+    return {"w": _minus(w, ratio.times(lr / (1 - beta1**t))), "m": mean, "v": variance}

@@ -1,0 +1,133 @@
+"""One training step as the engine ran it, each kernel checked against the oracle on what it really read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import oracle
+from .harness import BrowserPage
+from .oracle import Approx, Floats
+from .specs import Array, Spec
+
+PROBE = "/tests/kernels/engine_probe.js"
+
+
+def inspect(page: BrowserPage, spec: Spec, x: Array, y: Array, **options: Any) -> dict[str, Any]:
+    """The groups of one step: what each kernel read and wrote. Options: those of engine_probe.js's `inspect`."""
+    return page.call(PROBE, "inspect", spec, x, y, options)
+
+
+def padded_matrix(tensor: dict[str, Any]) -> Floats:
+    """All rows and lanes that a tensor's layers hold, padding included: [groups * layers, 4 * texels a row]."""
+    layout = tensor["layout"]
+    by_layer = tensor["texels"].reshape(layout["layers"], layout["groups"], -1)
+    return by_layer.transpose(1, 0, 2).reshape(layout["groups"] * layout["layers"], -1).astype(np.float64)
+
+
+def split_padding(tensor: dict[str, Any], step: dict[str, Any], name: str) -> tuple[Floats, Floats]:
+    """A tensor's values, and all that pads them; a parameter's bias is the last row of its values."""
+    layout = tensor["layout"]
+    if tensor["kind"] == "rows":
+        return _split_rows(tensor, step["rows"])
+    matrix = padded_matrix(tensor)
+    inside = np.zeros(matrix.shape, bool)
+    if layout["biasRow"] >= 0:
+        rows = [*range(layout["rows"]), layout["biasRow"]]
+    else:
+        first = step["firstRow"] if name in ("x", "target") else 0
+        rows = list(range(first, first + step["rows"]))
+        # the other batches of the epoch are neither this batch's values nor padding
+        inside[:first] = inside[first + step["aligned"] :] = True
+    inside[rows, : layout["columns"]] = True
+    return matrix[rows, : layout["columns"]], matrix[~inside]
+
+
+def _split_rows(tensor: dict[str, Any], rows: int) -> tuple[Floats, Floats]:
+    """Row losses: lane i of texel (group, column) holds what that column's fragment adds to row group * R + i."""
+    texels_per_row, per_texel = tensor["layout"]["texelsPerRow"], tensor["rowsPerTexel"]
+    parts = tensor["texels"][0].astype(np.float64).reshape(-1, texels_per_row, 4)
+    sums = parts.sum(axis=1)[:, :per_texel].reshape(-1)
+    past = parts[:, :, :per_texel].transpose(0, 2, 1).reshape(-1, texels_per_row)[rows:]
+    return sums[:rows], np.concatenate([parts[:, :, per_texel:].reshape(-1), past.reshape(-1)])
+
+
+def check_padding(step: dict[str, Any]) -> None:
+    """Every lane past the last column and every row past the last row is 0, in all that was read and written."""
+    for group in step["groups"]:
+        for name, tensor in (*group["inputs"].items(), *group["outputs"].items()):
+            _, padding = split_padding(tensor, step, name)
+            assert not np.any(padding), (
+                f"{group['shaders']}: {name} has {np.count_nonzero(padding)} stray values"
+            )
+
+
+def check_values(step: dict[str, Any]) -> dict[str, float]:
+    """Every stored value within its bound; returns the worst error / bound of each kernel."""
+    worst: dict[str, float] = {}
+    for group in step["groups"]:
+        for name, got, wanted in _compare(group, step):
+            scale = np.abs(wanted.value).max(initial=0)
+            usable = wanted.error <= 0.01 * np.maximum(np.abs(wanted.value), 0.01 * scale)
+            assert usable.mean() > 0.7, f"{name}: the bounds are too wide to prove anything"
+            assert np.isfinite(got).all(), f"{name} is not finite"
+            off = np.abs(got - wanted.value)
+            ratio = np.divide(off, wanted.error, out=np.where(off > 0, np.inf, 0.0), where=wanted.error > 0)
+            at = np.unravel_index(ratio.argmax(), ratio.shape)
+            where = f"{group['shaders']}: {name}{list(map(int, at))}"
+            assert ratio[at] <= 1, f"{where} is {got[at]}, not {wanted.value[at]} within {wanted.error[at]}"
+            key = "+".join(group["shaders"])
+            worst[key] = max(worst.get(key, 0), float(ratio[at]))
+    return worst
+
+
+def _compare(group: dict[str, Any], step: dict[str, Any]) -> Iterator[tuple[str, Floats, Approx]]:
+    """Each tensor that a group stored, beside what its ops should have made of what it read."""
+    values: dict[str, Approx] = {}
+    for name, tensor in group["inputs"].items():
+        values[name] = oracle.exact(split_padding(tensor, step, name)[0])
+    for op in group["ops"]:
+        made = run_op(op, {key: values[name] for key, name in op["inputs"].items()}, step)
+        for key, name in op["outputs"].items():
+            values[name] = made[key]
+            if name in group["outputs"]:
+                got, _ = split_padding(group["outputs"][name], step, name)
+                yield name, got, made[key]
+                if op["type"] == "affine_grad_weights":  # the next draw reads it as it was stored
+                    values[name] = oracle.exact(got)
+
+
+def run_op(op: dict[str, Any], inputs: dict[str, Approx], step: dict[str, Any]) -> dict[str, Approx]:
+    """One primitive op; what a kernel's loops read is exact."""
+    read = {key: value.value for key, value in inputs.items()}
+    attrs = op["attrs"]
+    match op["type"]:
+        case "affine":
+            return {"y": oracle.affine(read["x"], read["w"])}
+        case "activation":
+            return {"y": oracle.activation(attrs["fn"], inputs["x"])}
+        case "activation_grad":
+            return {"dx": oracle.activation_grad(attrs["fn"], inputs["dy"], inputs["y"])}
+        case "affine_grad_input":
+            return {"dx": oracle.affine_grad_input(read["dy"], read["w"])}
+        case "affine_grad_weights":
+            return {"dw": oracle.affine_grad_weights(read["x"], read["dy"])}
+        case "update":
+            states = {key: value for key, value in read.items() if key not in ("w", "dw")}
+            return oracle.update(read["w"], inputs["dw"], states, step["optimizer"], step["lr"], step["t"])
+        case kind:
+            y = oracle.targets(read["target"], inputs["z"].value.shape[1], attrs["labels"])
+            if kind == "loss":
+                return {"loss": oracle.loss(attrs["fn"], inputs["z"], y)}
+            return {"dz": oracle.loss_grad(attrs["fn"], inputs["z"], y)}
+
+
+def check_reduction(step: dict[str, Any]) -> None:
+    """The batch's loss is the sum of its row losses, within the roundings of a blocked sum."""
+    (rows,) = [g["outputs"]["loss"] for g in step["groups"] if "loss" in g["outputs"]]
+    parts = rows["texels"][0].astype(np.float64)
+    bound = (min(len(parts), 64) + -(-len(parts) // 64) + 4) * oracle.U * np.abs(parts).sum() + oracle.TINY
+    assert abs(step["sums"]["loss"] - parts.sum()) <= bound
+    assert step["sums"]["finite"]
