@@ -30,13 +30,12 @@ def session_members(session_id: int) -> list[int]:
 
 
 def users_of(argument: str) -> list[int]:
-    """Live processes that have `argument`, exactly, on their command line."""
-    wanted = os.fsencode(argument)
+    """Live processes that have `argument`, as a whole, on their command line."""
+    wanted = _words(os.fsencode(argument))
     found: list[int] = []
     for pid in _all_pids():
         with contextlib.suppress(OSError):  # gone meanwhile
-            # a zombie's command line is empty
-            if wanted in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            if wanted in _words(Path(f"/proc/{pid}/cmdline").read_bytes()):  # a zombie's is empty
                 found.append(pid)
     return found
 
@@ -78,6 +77,11 @@ def _wait_until_empty(find: Callable[[], list[int]], seconds: float) -> bool:
             return False
         time.sleep(_POLL_S)
     return True
+
+
+def _words(command_line: bytes) -> bytes:
+    """Words between NULs; processes that set their own title, as Chromium's do, have spaces instead."""
+    return b"\0" + command_line.replace(b" ", b"\0") + b"\0"
 
 
 def _all_pids() -> list[int]:

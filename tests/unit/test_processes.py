@@ -1,0 +1,115 @@
+"""Ending sessions of real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from texelgrad.processes import DIE_WITH_PARENT, end_session, kill_users_of, session_members, users_of
+
+# a leader that ignores SIGTERM where told to, with a child; both sleep
+_FAMILY = """
+import os, signal, sys, time
+if sys.argv[1] == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.fork()
+os.write(1, b"up\\n")
+time.sleep(60)
+"""
+
+
+def _family(manner: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FAMILY, manner], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    for _ in range(2):
+        assert process.stdout.readline() == "up\n"
+    return process
+
+
+def _sleeper(argument: str) -> subprocess.Popen[str]:
+    """A process with this argument, which has started."""
+    code = "import time; print('up', flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", code, argument], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def test_a_session_ends_by_sigterm():
+    """Leader and child are members, end at once, and the zombie that is left until we reap it does not count."""
+    with _family("polite") as process:
+        assert len(session_members(process.pid)) == 2
+        started = time.monotonic()
+        assert end_session(process.pid, grace_s=5) == []
+        assert time.monotonic() - started < 2
+        assert session_members(process.pid) == []
+        assert process.wait() == -signal.SIGTERM
+
+
+def test_a_session_that_ignores_sigterm_is_killed():
+    """After the grace SIGKILL comes, for every member."""
+    with _family("stubborn") as process:
+        assert end_session(process.pid, grace_s=0.2) == []
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_members_are_ended_after_their_leader_is_gone():
+    """An orphan keeps its session, so it is found without its leader."""
+    with _family("polite") as process:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert len(session_members(process.pid)) == 1
+        assert end_session(process.pid) == []
+
+
+def test_ending_what_is_not_there():
+    """A session without members is no error."""
+    with subprocess.Popen(["true"], start_new_session=True) as process:
+        process.wait()
+        assert end_session(process.pid) == []
+
+
+def test_users_of_an_argument(tmp_path: Path):
+    """Processes are found by a whole argument, not by a part of one."""
+    mark = f"--mark={tmp_path}"
+    with _sleeper(mark) as process:
+        assert users_of(mark) == [process.pid]
+        assert users_of(mark[:-1]) == []
+        assert kill_users_of(mark) == []
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_users_that_set_their_own_title_are_found():
+    """Chromium's children join their arguments with spaces; a user of the profile is found all the same."""
+    with _sleeper("a --mark=x/y b") as process:
+        assert users_of("--mark=x/y") == [process.pid]
+        assert users_of("--mark=x") == []
+        process.kill()
+
+
+def test_a_child_dies_with_its_parent():
+    """The prefix makes the kernel kill the child when the parent is killed."""
+    code = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen([*{DIE_WITH_PARENT!r}, 'sleep', '60'])\n"
+        "time.sleep(0.3)\n"  # until setpriv has asked the kernel
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert child.name() == "sleep"
+        parent.kill()
+        deadline = time.monotonic() + 2
+        while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
