@@ -16,9 +16,9 @@ FLOAT32_ROUNDING = 2.0**-24
 DIVISION_MAX_ULP = 2.5
 SQRT_MAX_ULP = 4.5  # 1 / inversesqrt: 2.5 and 2
 
-# Gradients of whole nets, against central differences in float64: relative to the largest gradient of the tensor. Sums of
-# up to 1,000 float32 products, three layers deep, stay below 5e-6; the differences themselves are good to 1e-9.
-GRADIENT_RTOL = 2e-5
+# Gradients of whole nets, against central differences in float64: relative to the largest gradient of the tensor. Measured
+# below 2e-6 on SwiftShader; the rest is for drivers whose division is less exact.
+GRADIENT_RTOL = 5e-6
 
 # Parity with PyTorch float64 over 50 steps: the rule of docs/numerics.md.
 PARITY_LOSS_RTOL = 1e-4

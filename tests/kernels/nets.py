@@ -1,0 +1,55 @@
+"""A dense net's loss and outputs in float64 NumPy, from the spec that the engine trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .oracle import Floats, sigmoid
+from .specs import Array, Spec
+
+ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
+    "linear": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+}
+
+
+def forward(spec: Spec, weights: Mapping[str, Array], x: Array) -> Floats:
+    """The last layer's outputs [rows, units]."""
+    y = x.reshape(len(x), -1).astype(np.float64)
+    for number, layer in enumerate(spec["model"]["layers"], 1):
+        kernel, bias = (weights[f"dense_{number}.{part}"].astype(np.float64) for part in ("kernel", "bias"))
+        y = ACTIVATION[layer.get("activation", "linear")](y @ kernel + bias)
+    return y
+
+
+def row_losses(loss: str, z: Floats, y: Array) -> Floats:
+    """The loss of each row from outputs; class numbers or a value for each output."""
+    if loss == "softmax_cross_entropy":
+        target = np.eye(z.shape[1])[y.astype(int)] if y.ndim == 1 else y
+        below = z - z.max(axis=1, keepdims=True)
+        return (target * (np.log(np.exp(below).sum(axis=1, keepdims=True)) - below)).sum(axis=1)
+    target = y.reshape(z.shape)
+    if loss == "mse":
+        return ((z - target) ** 2).mean(axis=1)
+    return (np.maximum(z, 0) - z * target + np.log1p(np.exp(-np.abs(z)))).mean(axis=1)
+
+
+def accuracy(loss: str, z: Floats, y: Array) -> float:
+    """The share predicted right."""
+    if loss == "bce":
+        return float(((z > 0) == (y.reshape(z.shape) > 0.5)).mean())
+    return float((z.argmax(axis=1) == (y if y.ndim == 1 else y.argmax(axis=1))).mean())
+
+
+def metrics(spec: Spec, weights: Mapping[str, Array], x: Array, y: Array) -> dict[str, Any]:
+    """What `session.evaluate` gives."""
+    z = forward(spec, weights, x)
+    result = {"loss": float(row_losses(spec["loss"], z, y).mean())}
+    if spec.get("metrics"):
+        result["accuracy"] = accuracy(spec["loss"], z, y)
+    return result
