@@ -110,16 +110,25 @@ function showCurves(curves) {
   noteNonFinite("accuracy", curves, { val_accuracy: "validation accuracy" });
 }
 
+/** Why there is no precision report. @param {Job} job */
+function missingReport({ spec, state }) {
+  if (spec.diagnostics === "none") return "This job asked for none.";
+  return FINAL_STATES.has(state) ? "This run ended before its device was measured." : "The device is measured soon after the start.";
+}
+
 async function refresh() {
   const job = await getJob(id);
   showJob(job);
-  const [curves, report] = await Promise.all([getCurves(id), hasReport ? null : getDiagnostics(id)]);
+  const wantsReport = !hasReport && job.spec.diagnostics !== "none";
+  const [curves, report] = await Promise.all([getCurves(id), wantsReport ? getDiagnostics(id) : null]);
   showCurves(curves);
   if (report) {
     hasReport = true;
     const good = passes(report);
     byId("verdict").replaceChildren(label(good ? "all proofs passed" : "a proof failed", good ? "good" : "bad"));
     showReport(byId("report"), report);
+  } else if (!hasReport) {
+    byId("report").textContent = missingReport(job);
   }
   return job;
 }

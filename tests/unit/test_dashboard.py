@@ -49,7 +49,7 @@ def test_everything_that_a_page_loads_is_there(client: FlaskClient, page: str):
         with client.get(address) as response:
             assert response.status_code == 200, address
             assert response.headers["X-Content-Type-Options"] == "nosniff"
-            text = response.text
+            text = response.get_data(as_text=True)
         if address.endswith(".js"):
             for name in re.findall(r'^import .* from "\./([^"]+)"', text, re.MULTILINE):
                 target = f"/assets/{name}"

@@ -1,0 +1,131 @@
+"""The dashboard in a real browser, over real runs: what a person would see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from .stack import Stack, wait_until
+from tests.kernels.harness import BrowserPage
+
+OPEN_S = 30.0
+
+
+class Reader(BrowserPage):
+    """A person at the dashboard."""
+
+    def open(self, url: str) -> None:
+        """Go to an address and wait until the page has loaded."""
+        self._console.clear()  # of what other pages said
+        self._wait(self._page.goto(url), OPEN_S)
+
+    def text(self, selector: str) -> str:
+        """What stands there, with single spaces; "" where there is nothing or it is hidden."""
+        script = "s => { const e = document.querySelector(s); return e && e.checkVisibility() ? e.innerText : ''; }"
+        return re.sub(r"\s+", " ", self.evaluate(script, selector)).strip()
+
+    def press(self, selector: str) -> None:
+        """Click there."""
+        self.evaluate("s => document.querySelector(s).click()", selector)
+
+    def chart(self, name: str) -> str:
+        """What the chart says to those who can't see it."""
+        return self.evaluate(
+            "n => document.querySelector(`#${n}-chart`).getAttribute('aria-label') ?? ''", name
+        )
+
+    @property
+    def complaints(self) -> list[str]:
+        """Errors on the console, such as what the policy stopped; that there is no report (yet) is none."""
+        return [
+            line for line in self._console if "error" in line and not re.search(r"status of 40[49]", line)
+        ]
+
+
+@pytest.fixture(scope="module")
+def _reader() -> Generator[Reader]:
+    with Reader() as reader:
+        yield reader
+
+
+@pytest.fixture(name="reader")
+def fixture_reader(_reader: Reader) -> Reader:
+    """One browser for all tests here, each on a page of its own."""
+    _reader.reload()
+    return _reader
+
+
+def test_a_run_moves_while_it_trains_and_can_be_cancelled(
+    stack: Stack, reader: Reader, long_job: dict[str, Any]
+):
+    """Curves grow without a reload; the button cancels; the page says so by itself."""
+    job = stack.client.create_job(long_job)
+    reader.open(f"{stack.url}runs/{job['id']}")
+    wait_until(
+        lambda: reader.text("#state") == "running" and "at step" in reader.chart("loss"), "a first curve"
+    )
+    before = reader.chart("loss")
+    wait_until(lambda: reader.chart("loss") != before, "a longer curve")
+    assert reader.text("#connection").endswith("live")
+    assert reader.text("#safetensors") == ""
+    reader.press("#cancel")
+    wait_until(lambda: reader.text("#state") == "cancelled", "the page's own notice of the cancellation")
+    assert reader.text("#cancel") == ""
+    assert reader.complaints == []
+
+
+def test_a_finished_run_shows_what_it_was(stack: Stack, reader: Reader, seed_demo: dict[str, Any]):
+    """Model, timings, the precision report and links to the weights that lead to them."""
+    job = stack.client.train(seed_demo)
+    reader.open(f"{stack.url}runs/{job['id']}")
+    wait_until(lambda: "float32" in reader.text("#report"), "the precision report")
+    assert reader.text("#state") == "succeeded"
+    assert reader.text("#verdict") == "all proofs passed"
+    assert "software" in reader.text("#tiles")
+    assert re.search(r"dense dense_1\s.*32 relu", reader.text("#model"))
+    assert re.search(r"Steps 2,000", reader.text("#timings"))
+    for selector in ("#safetensors", "#npz"):
+        status = reader.evaluate("async s => (await fetch(document.querySelector(s).href)).status", selector)
+        assert status == 200
+    assert reader.complaints == []
+
+
+def test_a_loss_that_is_not_finite_breaks_nothing(stack: Stack, reader: Reader, seed_demo: dict[str, Any]):
+    """The curve stops there, the step is marked and named, and the log scale still works."""
+    diverging = {**seed_demo, "loss": "mse", "metrics": [], "optimizer": {"type": "sgd", "lr": 1e20}}
+    job = stack.client.wait(stack.client.create_job(diverging)["id"])
+    assert (job["state"], job["cause"]) == ("failed", "non_finite_loss")
+    reader.open(f"{stack.url}runs/{job['id']}")
+    wait_until(lambda: "at step" in reader.chart("loss"), "the curve")
+    assert reader.text("#failure").startswith("non finite loss")
+    assert re.search(r"The training loss is (NaN|∞|−∞) at step \d+", reader.text("#loss-note"))
+    reader.press("#log-scale")
+    assert reader.evaluate("() => document.querySelectorAll('#loss-chart canvas').length") == 1
+    assert reader.complaints == []
+
+
+def test_the_table_lists_the_newest_first_and_follows(
+    stack: Stack, reader: Reader, seed_demo: dict[str, Any]
+):
+    """A new run appears by itself, above the older ones, and links to its page."""
+    older = stack.client.train({**seed_demo, "name": "older"})
+    reader.open(stack.url)
+    wait_until(lambda: "older" in reader.text("#runs tr:first-child"), "the first run")
+    newer = stack.client.train({**seed_demo, "name": "<b>newer</b>"})
+    wait_until(lambda: "succeeded <b>newer</b>" in reader.text("#runs tr:first-child"), "the second run")
+    links = reader.evaluate(
+        "() => [...document.querySelectorAll('#runs a')].slice(0, 2).map((a) => a.pathname)"
+    )
+    assert links == [f"/runs/{newer['id']}", f"/runs/{older['id']}"]
+    assert "software" in reader.text("#runs tr:first-child")
+    assert reader.complaints == []
+
+
+def test_an_unknown_run_is_said_to_be_unknown(stack: Stack, reader: Reader):
+    """Instead of an empty page."""
+    reader.open(f"{stack.url}runs/job_00000000000000000000000000")
+    wait_until(lambda: reader.text("#problem") == "There is no such run.", "the message")
+    assert reader.text("#run") == ""
