@@ -2,7 +2,7 @@
 
 import { ApiError, cancelJob, FINAL_STATES, getCurves, getDiagnostics, getJob, watchJob, weightsUrl } from "./api.js";
 import { Chart, firstNonFinite } from "./curves.js";
-import { byId, fillList, label, showConnection, showProblem } from "./dom.js";
+import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
 import { showModel } from "./model.js";
@@ -128,7 +128,7 @@ async function refresh() {
     byId("verdict").replaceChildren(label(good ? "all proofs passed" : "a proof failed", good ? "good" : "bad"));
     showReport(byId("report"), report);
   } else if (!hasReport) {
-    byId("report").textContent = missingReport(job);
+    byId("report").replaceChildren(make("p", { class: "muted" }, missingReport(job)));
   }
   return job;
 }
