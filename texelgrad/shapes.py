@@ -9,6 +9,7 @@ from typing import Any
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
+from texelgrad.memory import Sizes, texture_bytes
 from texelgrad.spec import MAX_STEPS, Adam, Dense, JobSpec
 
 
@@ -101,21 +102,20 @@ def _texture_bytes(
     spec: JobSpec, sizes: list[tuple[int, int]], x: ArrayInfo, y: ArrayInfo, batch: int
 ) -> int:
     """Upper bound of what the engine holds in textures at once."""
-    states = 2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0)
-    weights = sum(_tensor_bytes(inputs + 1, units) for inputs, units in sizes)
-    # Weights and optimizer states ping-pong; a gradient is stored where it can't be fused into the update.
-    total = weights * (2 * (1 + states) + 1)
-    # Of each layer: the sum before the activation, its value, and the gradient of one of them.
-    total += sum(3 * _tensor_bytes(batch, units) for _, units in sizes)
-    # All rows stay resident, with a copy in the order of the epoch.
-    for array in (x, y):
-        total += 2 * _tensor_bytes(array.rows, math.prod(array.shape[1:]))
-    return total
-
-
-def _tensor_bytes(rows: int, columns: int) -> int:
-    """RGBA32F with 4 columns a texel, rows rounded up to the 8 render targets of a block."""
-    return math.ceil(rows / 8) * 8 * math.ceil(columns / 4) * 16
+    classes = spec.loss == "softmax_cross_entropy" and len(y.shape) == 1
+    train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
+    return texture_bytes(
+        Sizes(
+            layers=sizes,
+            states=2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0),
+            input_columns=math.prod(x.shape[1:]),
+            target_columns=1 if classes else sizes[-1][1],
+            rows=x.rows,
+            train_rows=train_rows,
+            validation_rows=validation_rows,
+            batch=batch,
+        )
+    )
 
 
 def limit_faults(spec: JobSpec, settings: Settings) -> Iterator[Fault]:

@@ -1,0 +1,82 @@
+"""An upper bound of the texture memory that the engine takes, from sizes alone; a test holds it within twice the truth.
+
+Follows browser_runtime/backends/webgl2/lower.js, whose names it uses, for a device with 8 render targets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_TEXEL_BYTES = 16  # RGBA32F
+_ORDER_BYTES = 4  # R32I
+_ROW_ALIGNMENT = 8
+_RENDER_TARGETS = 8
+_LAYERS = 4  # rows that one fragment writes
+_MAX_SLOTS = 64
+_ROW_LOSS_BYTES = 8 << 20
+_TELEMETRY_LINES = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the memory depends on."""
+
+    layers: Sequence[tuple[int, int]]  # inputs and units of each dense layer
+    states: int  # of the optimizer, for each weight
+    input_columns: int
+    target_columns: int
+    rows: int
+    train_rows: int
+    validation_rows: int
+    batch: int
+
+
+def texture_bytes(sizes: Sizes) -> int:
+    """Bytes of all textures at once, at most."""
+    batch = _round_up(sizes.batch, _ROW_ALIGNMENT)
+    epoch = math.ceil(sizes.train_rows / sizes.batch) * batch
+    stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
+
+    total = 0
+    for columns in (sizes.input_columns, sizes.target_columns):
+        total += _tensor(sizes.rows, columns, 1) + _tensor(epoch, columns) + _tensor(stage, columns)
+    total += _folded(epoch, 1, _ORDER_BYTES)
+    total += _folded(_round_up(max(sizes.validation_rows, 1), stage), 1, _ORDER_BYTES)
+
+    layers = _LAYERS
+    while layers * (1 + sizes.states) > _RENDER_TARGETS:
+        layers //= 2
+    weights = [_tensor(_round_up(inputs, 4) + 1, units, layers) for inputs, units in sizes.layers]
+    total += 2 * (1 + sizes.states) * sum(weights)  # they ping-pong
+    # Gradients that can't be fused into the update are stored.
+    total += sum(_tensor(_round_up(inputs, 8) + 1, units, 8) for inputs, units in sizes.layers)
+
+    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time.
+    widths = [units for _, units in sizes.layers]
+    total += sum(_tensor(batch, units) for units in widths)
+    total += 2 * (_tensor(batch, max(widths)) + _tensor(stage, max(widths)))
+
+    for rows, textures in ((batch, 1), (stage, 2)):  # losses; losses and hits
+        texels = rows // 4 * math.ceil(widths[-1] / 4)
+        slots = max(1, min(_MAX_SLOTS, _ROW_LOSS_BYTES // (texels * _TEXEL_BYTES)))
+        total += textures * _folded(texels, slots, _TEXEL_BYTES) + slots * _TELEMETRY_LINES * _TEXEL_BYTES
+    return total
+
+
+def _tensor(rows: int, columns: int, layers: int = _LAYERS) -> int:
+    """Bytes of a matrix whose rows interleave over `layers`, with 4 columns a texel."""
+    return _folded(math.ceil(rows / layers) * math.ceil(columns / 4), layers, _TEXEL_BYTES)
+
+
+def _folded(texels: int, layers: int, texel_bytes: int) -> int:
+    """Bytes of a texture array whose layers hold so many texels: about square, its width a power of two."""
+    width = 1
+    while width * width < texels:
+        width *= 2
+    return width * math.ceil(texels / width) * layers * texel_bytes
+
+
+def _round_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
