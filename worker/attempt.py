@@ -56,55 +56,89 @@ def supervise(
         runner: proved, and not used before.
         claim: its attempt is `starting`.
         db: where leases and cancellations stand.
-        settings: lease_s and stall_s.
+        settings: lease_s, stall_s, max_wall_s.
         draining: whether the worker is told to stop.
         each_tick: called a few times a second with the attempt's age in seconds.
     """
-    started = last_progress = time.monotonic()
-    next_poll, next_renewal = started + _POLL_S, started + settings.lease_s / 3
-    cancelled_at: float | None = None
-    draining_at: float | None = None
-    wall_s = float(claim.spec["limits"]["wall_s"] or settings.max_wall_s)
+    watch = _Watch(claim, settings, draining)
+    next_poll_s, next_renewal_s = _POLL_S, settings.lease_s / 3
     runner.serve(claim)
     while True:
         event = runner.next_event(_TICK_S)
-        now = time.monotonic()
         if event is not None:
-            last_progress = now
             if event["event"] != "progress":
-                return _ending(event, cancelled=cancelled_at is not None)
-        if now - last_progress > settings.stall_s:
-            message = f"no progress for {settings.stall_s:g} s"
-            return Ending(AttemptState.LOST, Cause.STALLED, message)
-        if now - started > wall_s:
-            return Ending(AttemptState.FAILED, Cause.WALL_LIMIT, f"limits.wall_s = {wall_s:g} is used up")
-        if cancelled_at is not None and now - cancelled_at > _CANCEL_S:
-            return Ending(
-                AttemptState.CANCELLED, Cause.CANCELLED, "the page did not stop in time and was ended"
-            )
-        if draining():
-            draining_at = draining_at or now
-            if now - draining_at > _DRAIN_S:
-                return Ending(AttemptState.LOST, Cause.WORKER_STOPPED, "the worker was told to stop")
-        if now >= next_poll:
-            next_poll = now + _POLL_S
+                return _ending(event, cancelled=watch.cancelled_s is not None)
+            watch.progressed()
+        if (ending := watch.overdue()) is not None:
+            return ending
+        age_s = watch.age_s
+        if age_s >= next_poll_s:
+            next_poll_s = age_s + _POLL_S
+            renew = age_s >= next_renewal_s
+            if renew:
+                next_renewal_s = age_s + settings.lease_s / 3
             try:
-                if now >= next_renewal:
-                    next_renewal = now + settings.lease_s / 3
-                    with db.write() as session:
-                        if not repository.renew_lease(
-                            session, claim.attempt_id, claim.token, settings.lease_s
-                        ):
-                            return None
+                if renew and not _renew(db, claim, settings.lease_s):
+                    return None
                 with db.read() as session:
-                    wanted = repository.cancel_requested(session, claim.attempt_id)
+                    if repository.cancel_requested(session, claim.attempt_id) and watch.cancel():
+                        runner.cancel()
             except SQLAlchemyError:  # it is away: training goes on, and the lease decides for how long
                 _log.exception("attempt %s: can't reach the database", claim.attempt_id)
-                wanted = False
-            if wanted and cancelled_at is None:
-                cancelled_at = now
-                runner.cancel()
-        each_tick(now - started)
+        each_tick(age_s)
+
+
+class _Watch:
+    """The clocks of one attempt, in seconds since it began."""
+
+    def __init__(self, claim: Claim, settings: Settings, draining: Callable[[], bool]) -> None:
+        self._began = time.monotonic()
+        self._wall_s = float(claim.spec["limits"]["wall_s"] or settings.max_wall_s)
+        self._stall_s = settings.stall_s
+        self._draining = draining
+        self._progressed_s = 0.0
+        self._drained_s: float | None = None
+        self.cancelled_s: float | None = None
+
+    @property
+    def age_s(self) -> float:
+        """How long the attempt has run."""
+        return time.monotonic() - self._began
+
+    def progressed(self) -> None:
+        """Note a sign of life."""
+        self._progressed_s = self.age_s
+
+    def cancel(self) -> bool:
+        """Note that cancellation is asked for; False where that was known."""
+        if self.cancelled_s is not None:
+            return False
+        self.cancelled_s = self.age_s
+        return True
+
+    def overdue(self) -> Ending | None:
+        """The end of the attempt, where some time is up."""
+        age_s = self.age_s
+        if age_s - self._progressed_s > self._stall_s:
+            return Ending(AttemptState.LOST, Cause.STALLED, f"no progress for {self._stall_s:g} s")
+        if age_s > self._wall_s:
+            return Ending(
+                AttemptState.FAILED, Cause.WALL_LIMIT, f"the limit of {self._wall_s:g} s is used up"
+            )
+        if self.cancelled_s is not None and age_s - self.cancelled_s > _CANCEL_S:
+            return Ending(
+                AttemptState.CANCELLED, Cause.CANCELLED, "the page was ended, since it did not stop"
+            )
+        if self._draining():
+            self._drained_s = age_s if self._drained_s is None else self._drained_s
+            if age_s - self._drained_s > _DRAIN_S:
+                return Ending(AttemptState.LOST, Cause.WORKER_STOPPED, "the worker was told to stop")
+        return None
+
+
+def _renew(db: Database, claim: Claim, lease_s: float) -> bool:
+    with db.write() as session:
+        return repository.renew_lease(session, claim.attempt_id, claim.token, lease_s)
 
 
 def _ending(event: Event, *, cancelled: bool) -> Ending | None:
