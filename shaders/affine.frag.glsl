@@ -11,9 +11,8 @@
 #endif
 
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int n = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, n = place.y;
   vec4 total[ROWS];
   int layer[ROWS];
   int base[ROWS];
@@ -26,18 +25,18 @@ void main() {
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, X_TEXELS_PER_ROW);
     for (int k = start; k < end; k++) {
-      vec4 w0 = W_fetch(W_layer(4 * k), W_base(4 * k) + n);
-      vec4 w1 = W_fetch(W_layer(4 * k + 1), W_base(4 * k + 1) + n);
-      vec4 w2 = W_fetch(W_layer(4 * k + 2), W_base(4 * k + 2) + n);
-      vec4 w3 = W_fetch(W_layer(4 * k + 3), W_base(4 * k + 3) + n);
-#define ADD(i) { vec4 x = X_fetch(layer[i], base[i] + k); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
+      vec4 w0 = W_fetch(W_layer(4 * k), W_base(4 * k), n);
+      vec4 w1 = W_fetch(W_layer(4 * k + 1), W_base(4 * k + 1), n);
+      vec4 w2 = W_fetch(W_layer(4 * k + 2), W_base(4 * k + 2), n);
+      vec4 w3 = W_fetch(W_layer(4 * k + 3), W_base(4 * k + 3), n);
+#define ADD(i) { vec4 x = X_fetch(layer[i], base[i], k); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
       EACH_ROW(ADD)
     }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }
 
-  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW) + n);
+  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), n);
 #define BIAS(i) total[i] += bias;
   EACH_ROW(BIAS)
 #ifndef LOSS
@@ -52,7 +51,7 @@ void main() {
   for (int i = 0; i < ROWS; i++) {
     int row = group * ROWS + i;
     vec4 y = activate(z[i]);
-    RowLoss r = rowLoss(y, T_fetch(T_layer(row), T_base(row) + (T_TEXELS_PER_ROW > 1 ? n : 0)), n);
+    RowLoss r = rowLoss(y, T_fetch(T_layer(row), T_base(row), T_TEXELS_PER_ROW > 1 ? n : 0), n);
     bool inside = row < uRows;
     losses[i] = inside ? r.loss * uInverseRows : 0.;
     corrects[i] = inside ? r.correct : 0.;

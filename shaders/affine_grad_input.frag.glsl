@@ -7,9 +7,8 @@
 #include "lib/epilogue.glsl"
 
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int k = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, k = place.y;
   vec4 total[ROWS];
   int layer[ROWS];
   int base[ROWS];
@@ -24,11 +23,11 @@ void main() {
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, DY_TEXELS_PER_ROW);
     for (int n = start; n < end; n++) {
-      vec4 w0 = W_fetch(wLayer.x, wBase.x + n);
-      vec4 w1 = W_fetch(wLayer.y, wBase.y + n);
-      vec4 w2 = W_fetch(wLayer.z, wBase.z + n);
-      vec4 w3 = W_fetch(wLayer.w, wBase.w + n);
-#define ADD(i) { vec4 d = DY_fetch(layer[i], base[i] + n); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
+      vec4 w0 = W_fetch(wLayer.x, wBase.x, n);
+      vec4 w1 = W_fetch(wLayer.y, wBase.y, n);
+      vec4 w2 = W_fetch(wLayer.z, wBase.z, n);
+      vec4 w3 = W_fetch(wLayer.w, wBase.w, n);
+#define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], n); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
       EACH_ROW(ADD)
     }
 #define FLUSH(i) total[i] += part[i];
@@ -40,7 +39,7 @@ void main() {
 #else
 #define OUT(i) { \
     int row = group * ROWS + i; \
-    STORE(oDX[i], padded(activationGrad(total[i], Y_fetch(Y_layer(row), Y_base(row) + k)), k, row)); }
+    STORE(oDX[i], padded(activationGrad(total[i], Y_fetch(Y_layer(row), Y_base(row), k)), k, row)); }
 #endif
   EACH_ROW(OUT)
 }

@@ -26,35 +26,33 @@
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
-  int at = X_base(m + j) + 2 * group; \
-  vec4 x = X_fetch(X_layer(j), at); \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j), 2 * group); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
-  x = 2 * group + 1 < X_TEXELS_PER_ROW ? X_fetch(X_layer(j), at + 1) : vec4(0.); \
+  x = 2 * group + 1 < X_TEXELS_PER_ROW ? X_fetch(X_layer(j), X_base(m + j), 2 * group + 1) : vec4(0.); \
   part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d; }
 #elif ROWS == 4
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j) + group); \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j), group); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; }
 #elif ROWS == 2
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j) + (group >> 1)); \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j), group >> 1); \
   x.xy = (group & 1) == 0 ? x.xy : x.zw; \
   part[0] += x.x * d; part[1] += x.y * d; }
 #else
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j) + n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j) + (group >> 2)); \
+  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
+  vec4 x = X_fetch(X_layer(j), X_base(m + j), group >> 2); \
   part[0] += x[group & 3] * d; }
 #endif
-#define SUM_BIAS(j) part[0] += DY_fetch(DY_layer(j), DY_base(m + j) + n);
+#define SUM_BIAS(j) part[0] += DY_fetch(DY_layer(j), DY_base(m + j), n);
 
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int n = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, n = place.y;
   vec4 total[ROWS];
   vec4 part[ROWS];
 #define CLEAR_TOTAL(i) total[i] = vec4(0.);

@@ -4,11 +4,10 @@
 // Rows whose number is -1, which pad each batch, are written as 0.
 // Reference: browser_runtime/reference/gather.js
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int c = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, c = place.y;
 #define COPY(i) { \
-    int row = ORDER_fetch(0, ORDER_base(group * ROWS + i)).x; \
-    STORE(oE[i], row < 0 ? vec4(0.) : S_fetch(0, S_base(row) + c)); }
+    int row = ORDER_fetch(0, ORDER_base(group * ROWS + i), 0).x; \
+    STORE(oE[i], row < 0 ? vec4(0.) : S_fetch(0, S_base(row), c)); }
   EACH_ROW(COPY)
 }

@@ -11,9 +11,9 @@ bvec4 inside(int n) { return lessThan(ivec4(0, 1, 2, 3) + 4 * n, ivec4(COLUMNS))
 
 vec4 targetAt(int layer, int base, int n) {
 #if LABELS == LABELS_INDEX
-  return vec4(equal(ivec4(0, 1, 2, 3) + 4 * n, ivec4(int(T_fetch(layer, base).x))));
+  return vec4(equal(ivec4(0, 1, 2, 3) + 4 * n, ivec4(int(T_fetch(layer, base, 0).x))));
 #else
-  return T_fetch(layer, base + n);
+  return T_fetch(layer, base, n);
 #endif
 }
 
@@ -39,7 +39,7 @@ Row rowLoss(int row, int n) {
   float top = -tg_inf(), best = -1.;
   int predicted = -1, wanted = -1;
   for (int c = 0; c < Z_TEXELS_PER_ROW; c++) {
-    vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase + c), inside(c));
+    vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase, c), inside(c));
     float high = largest(z);
     if (high > top) { top = high; predicted = 4 * c + firstLane(z, high); }
 #ifdef WITH_ACCURACY
@@ -55,7 +55,7 @@ Row rowLoss(int row, int n) {
     vec3 part = vec3(0.);
     int end = min(start + BLOCK, Z_TEXELS_PER_ROW);
     for (int c = start; c < end; c++) {
-      vec4 z = Z_fetch(zLayer, zBase + c);
+      vec4 z = Z_fetch(zLayer, zBase, c);
       vec4 e = exponentials(z, top, c);
       vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, c), inside(c));
       part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(c)), vec4(1.)));
@@ -69,9 +69,8 @@ Row rowLoss(int row, int n) {
 }
 
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int n = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, n = place.y;
   vec4 losses = vec4(0.), corrects = vec4(0.);
   vec4 grad[ROWS];
   // A loop and not a macro: inlined 4 times, exp and log take a software renderer long to compile.
@@ -84,7 +83,7 @@ void main() {
 #if GRAD_ACTIVATION == LINEAR
     vec4 dz = r.grad * uInverseRows;
 #else
-    vec4 dz = activationGrad(r.grad * uInverseRows, Z_fetch(Z_layer(row), Z_base(row) + n));
+    vec4 dz = activationGrad(r.grad * uInverseRows, Z_fetch(Z_layer(row), Z_base(row), n));
 #endif
     grad[i] = padded(dz, n, row);
   }

@@ -6,14 +6,13 @@
 #include "lib/optimizer.glsl"
 
 void main() {
-  int texel = fragmentTexel();
-  int group = texel / TEXELS_PER_ROW;
-  int n = texel - group * TEXELS_PER_ROW;
+  ivec2 place = fragmentPlace();
+  int group = place.x, n = place.y;
   // DW's bias row need not be W's: the bias starts a row group of its own in each.
   int shifted = group == BIAS_GROUP ? DW_BIAS_ROW - BIAS_GROUP * ROWS : 0;
 #define OUT(i) { \
     int row = group * ROWS + i + shifted; \
-    vec4 g = row <= DW_BIAS_ROW ? DW_fetch(DW_layer(row), DW_base(row) + n) : vec4(0.); \
+    vec4 g = row <= DW_BIAS_ROW ? DW_fetch(DW_layer(row), DW_base(row), n) : vec4(0.); \
     UPDATE(i, g) }
   EACH_ROW(OUT)
 }

@@ -2,6 +2,7 @@
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
 import { optimizers } from "../../browser_runtime/nn/ops.js";
+import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
 
@@ -52,9 +53,11 @@ function stored({ executable, plan }, name, parity) {
   const { width, height } = executable.lowered.textures[slots[0]];
   const { texels } = executable.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
-  for (let layer = 0; layer < layout.layers; layer++) {
-    const from = layer * width * height * 4;
-    data.set(texels.subarray(from, from + layout.texels * 4), layer * layout.texels * 4);
+  const rowTexels = layout.texelsPerRow * 4;
+  for (let row = 0; row < layout.layers * layout.groups; row++) {
+    const from = texelOf(layout, { width, height }, row) * 4;
+    const to = (row % layout.layers) * layout.texels * 4 + Math.floor(row / layout.layers) * rowTexels;
+    data.set(texels.subarray(from, from + rowTexels), to);
   }
   // Row losses: a texel holds those of the rows of the fragment that wrote it.
   const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));

@@ -1,12 +1,12 @@
 // Arena: assigns tensors to textures so that tensors that are never alive together share one. Pure arithmetic.
 import { EngineError } from "../../errors.js";
-import { fold } from "./layout.js";
+import { extent } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 
 /**
- * A texture of the arena; one texture array each.
- * @typedef {{shift: number, width: number, height: number, layers: number, int: boolean}} Slot
+ * A texture of the arena; one texture array each. A folded one's width is a power of two.
+ * @typedef {{width: number, height: number, layers: number, folded: boolean, int: boolean}} Slot
  */
 
 export class Arena {
@@ -20,20 +20,18 @@ export class Arena {
   /**
    * A texture of its own.
    * @param {string} name for the message
-   * @param {{texels: number, layers: number}} layout
-   * @param {{int?: boolean, shift?: number}} [options] `shift`: of another render target of the same draw, whose width it must have
+   * @param {Layout} layout
+   * @param {{int?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
    * @returns {number} its slot
    */
-  own(name, { texels, layers }, { int = false, shift } = {}) {
-    const size = fold(texels, this.maxSize);
-    const width = shift === undefined ? size?.width : 2 ** shift;
-    const height = width && Math.ceil(texels / width);
-    if (!size || !width || !height || height > this.maxSize) {
-      throw new EngineError("too_large", `${name} needs ${texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
+  own(name, layout, { int = false, like } = {}) {
+    const size = like ?? extent(layout, this.maxSize);
+    if (!size || size.height > this.maxSize) {
+      throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    this.slots.push({ shift: Math.log2(width), width, height, layers, int });
+    this.slots.push({ width: size.width, height: size.height, layers: layout.layers, folded: layout.folded, int });
     return this.slots.length - 1;
   }
 
@@ -50,9 +48,8 @@ export class Arena {
     const placed = new Map();
     for (const tensor of [...tensors].sort((a, b) => b.layout.texels - a.layout.texels)) {
       const free = shared.find((slot) => {
-        const { width, height, layers } = this.slots[slot];
         const apart = tenants.get(slot)?.every((t) => t.last < tensor.first || tensor.last < t.first);
-        return apart && layers === tensor.layout.layers && width * height >= tensor.layout.texels;
+        return apart && fits(tensor.layout, this.slots[slot]);
       });
       const slot = free ?? this.own(tensor.name, tensor.layout);
       if (free === undefined) {
@@ -69,4 +66,10 @@ export class Arena {
   get bytes() {
     return this.slots.reduce((sum, { width, height, layers, int }) => sum + width * height * layers * (int ? 4 : 16), 0);
   }
+}
+
+/** @param {Layout} layout @param {Slot} slot */
+function fits({ layers, folded, texels, texelsPerRow, groups }, slot) {
+  if (layers !== slot.layers || folded !== slot.folded) return false;
+  return folded ? texels <= slot.width * slot.height : texelsPerRow <= slot.width && groups <= slot.height;
 }

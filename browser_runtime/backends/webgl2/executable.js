@@ -267,39 +267,46 @@ export class Executable {
     const texels = new Float32Array(rows * texelsPerRow * 4);
     if (columns === texelsPerRow * 4) texels.set(values);
     else for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) texels[r * texelsPerRow * 4 + c] = values[r * columns + c];
-    this.upload(slots[0], firstRow * texelsPerRow, texels, false);
+    if (layout.folded) this.upload(slots[0], firstRow * texelsPerRow, texels, false);
+    else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
   }
 
   /** Writes rows into the staging tensor. @param {"x"|"target"} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
   writeStage(name, values) {
     const { slots, layout } = this.place(`${name}.stage`);
     const rows = values.length / layout.columns;
-    const { width, height } = this.lowered.textures[slots[0]];
-    this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, width * height));
+    this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.textures[slots[0]]));
   }
 
-  /** Uploads consecutive texels of a one-layer texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int */
+  /** Uploads consecutive texels of a folded texture of one layer. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int */
   upload(slot, first, texels, int) {
-    const { gl, device } = this;
     const { width } = this.lowered.textures[slot];
     const lanes = int ? 1 : 4;
     const count = texels.length / lanes;
-    const { format, type, view } = int ? { format: gl.RED_INTEGER, type: gl.INT, view: texels } : device.transfer(texels.buffer);
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
-    this.bound[0] = null;
     for (let done = 0; done < count; ) {
       const x = (first + done) % width;
       const y = Math.floor((first + done) / width);
       // The rest of a line that was begun, then whole lines, then the beginning of one.
       const lines = x === 0 ? Math.floor((count - done) / width) : 0;
       const size = lines > 0 ? lines * width : Math.min(width - x, count - done);
-      gl.texSubImage3D(
-        gl.TEXTURE_2D_ARRAY, 0, x, y, 0, lines > 0 ? width : size, Math.max(1, lines), 1, format, type,
-        /** @type {any} */ (view).subarray(done * lanes, (done + size) * lanes),
-      );
+      const box = { x, y, width: lines > 0 ? width : size, height: Math.max(1, lines) };
+      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), int);
       done += size;
     }
+  }
+
+  /**
+   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box of its first layer
+   * @param {Float32Array|Int32Array} texels @param {boolean} int
+   */
+  uploadBox(slot, { x, y, width, height }, texels, int) {
+    const { gl, device } = this;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
+    this.bound[0] = null;
+    const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer();
+    const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, 0, width, height, 1, format, type, view);
   }
 
   /** @param {number} slot @param {Float32Array} texels [layers, height, width, 4] */
@@ -316,8 +323,7 @@ export class Executable {
   /** @param {string} name a parameter or state @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
   writeParameter(name, data, bias) {
     const { slots, layout } = this.place(name);
-    const { width, height } = this.lowered.textures[slots[0]];
-    this.uploadAll(slots[this.parity], pack(layout, data, bias, width * height));
+    this.uploadAll(slots[this.parity], pack(layout, data, bias, this.lowered.textures[slots[0]]));
   }
 
   /**
@@ -339,7 +345,7 @@ export class Executable {
       device.deleteFramebuffer(framebuffer);
     }
     device.check();
-    return { ...unpack(layout, texels, width * height), texels };
+    return { ...unpack(layout, texels, { width, height }), texels };
   }
 
   /**
@@ -360,7 +366,7 @@ export class Executable {
     const perTexel = writer ? writer.draw.source.domain.layers : 1;
     const out = new Float64Array(rows);
     for (let row = 0; row < rows; row++) {
-      const first = Math.floor(row / perTexel) * layout.texelsPerRow;
+      const first = Math.floor(row / perTexel) * (layout.folded ? layout.texelsPerRow : width);
       for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * 4 + (row % perTexel)];
     }
     return out;

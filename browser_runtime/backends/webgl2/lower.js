@@ -108,7 +108,7 @@ export class Lowering {
       // A texel of row losses has 4 lanes, and is a render target of the same draw.
       const beside = besideRowLosses.has(name);
       const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, columns: size(shape), layers }) });
+      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, columns: size(shape), layers }, this.arena.maxSize) });
     }
     const slots = this.arena.share(tensors, this.shared);
     for (const { name, layout } of tensors) {
@@ -135,13 +135,13 @@ export class Lowering {
     const outputs = this.phase.groups.find(makesLoss)?.outputs;
     const gradient = outputs?.dx ?? outputs?.dz;
     if (gradient) return this.layout(gradient);
-    return layoutOf({ rows: this.batchRows, columns: size(tensorOf(this.phase, z).shape), layers: 4 });
+    return layoutOf({ rows: this.batchRows, columns: size(tensorOf(this.phase, z).shape), layers: 4 }, this.arena.maxSize);
   }
 
   /** A weight gradient that is stored, with as many layers as the draw can write. @param {string} name @param {number} layers */
   store(name, layers) {
     const { shape, bias } = tensorOf(this.phase, name);
-    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers, bias });
+    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers, bias }, this.arena.maxSize);
     const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.gradients).get(name));
     this.places.set(name, { slots: [slot, slot], layout, fed: false });
     return layout;
@@ -162,10 +162,9 @@ export class Lowering {
     const layout = { ...domain, layers: this.slots };
     let place = this.places.get(name);
     if (!place) {
-      // As wide as the other targets of the draw; those of an evaluation have only each other.
+      // As large as the other targets of the draw; those of an evaluation have only each other.
       const gradient = [...this.places.values()].find((p) => p.layout === domain);
-      const shift = gradient && this.arena.slots[gradient.slots[0]].shift;
-      const slot = this.arena.own(name, { texels: domain.texels, layers: this.slots }, { shift });
+      const slot = this.arena.own(name, layout, { like: gradient && this.arena.slots[gradient.slots[0]] });
       place = { slots: [slot, slot], layout, fed: false };
       this.places.set(name, place);
     }
@@ -187,7 +186,7 @@ export class Lowering {
 function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
   const target = arena.slots[writes[0].slots[0]];
   for (const { place } of reads) {
-    const trips = Math.max(place.layout.texelsPerRow, kernel === "reduce_rows" ? place.layout.texels : 0);
+    const trips = kernel === "reduce_rows" ? place.layout.texels : place.layout.texelsPerRow;
     if (trips > MAX_TRIPS) throw new EngineError("too_large", `${kernel} would loop ${trips} times; at most ${MAX_TRIPS} are safe on every driver`);
   }
   return {
@@ -195,17 +194,17 @@ function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
       shader: `${kernel}.frag.glsl`,
       defines,
       reads: reads.map((/** @type {any} */ { name, place, type }) => {
-        const { shift, height } = arena.slots[place.slots[0]];
-        return { name, layout: place.layout, shift, height, fed: place.fed, type };
+        const { width, height } = arena.slots[place.slots[0]];
+        return { name, layout: place.layout, width, height, fed: place.fed, type };
       }),
       writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
       domain,
-      shift: target.shift,
+      width: target.width,
     },
     reads: reads.map((/** @type {any} */ { name, place }) => ({ name, slots: place.slots })),
     writes: writes.map((/** @type {any} */ { slots, layers }) => ({ slots, layers })),
-    width: Math.min(2 ** target.shift, domain.texels),
-    height: ceilDiv(domain.texels, 2 ** target.shift),
+    width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
+    height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
   };
 }
 
@@ -233,6 +232,7 @@ export function lower(plan, limits, rows, wanted = ROWS) {
   const batches = ceilDiv(rows.train, rows.batch);
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
   const layers = rowsPerFragment(wanted.activation, limits.maxDrawBuffers);
+  const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
   const columns = { x: size(plan.inputShape), target: plan.targetColumns };
   if (batch / layers > MAX_TRIPS) {
     throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * layers}`, { field: "train.batch_size" });
@@ -245,19 +245,19 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     places.set(name, { slots: [slot, slot], layout, fed });
   };
   for (const name of /** @type {const} */ (["x", "target"])) {
-    own(`${name}.data`, layoutOf({ rows: rows.total, columns: columns[name], layers: 1 }));
-    own(`${name}.epoch`, layoutOf({ rows: batches * batch, columns: columns[name], layers }), { fed: true });
-    own(`${name}.stage`, layoutOf({ rows: stage, columns: columns[name], layers }));
+    own(`${name}.data`, layoutFor({ rows: rows.total, columns: columns[name], layers: 1 }));
+    own(`${name}.epoch`, layoutFor({ rows: batches * batch, columns: columns[name], layers }), { fed: true });
+    own(`${name}.stage`, layoutFor({ rows: stage, columns: columns[name], layers }));
   }
-  own("order.epoch", layoutOf({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
-  own("order.stage", layoutOf({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+  own("order.epoch", layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
+  own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
 
   const weightLayers = rowsPerFragment(wanted.weight, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
   if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
   for (const { tensor, shape, bias } of plan.parameters) {
-    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers: weightLayers, bias });
+    const layout = layoutFor({ rows: shape[0], columns: shape[1], layers: weightLayers, bias });
     for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }
@@ -295,11 +295,10 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     });
   };
   const reduction = (/** @type {Lowering} */ lowering, /** @type {boolean} */ accuracy) => {
-    const slot = arena.slots.push({ shift: Math.ceil(Math.log2(lowering.slots)), width: lowering.slots, height: TELEMETRY_LINES, layers: 1, int: false }) - 1;
-    const layout = layoutOf({ rows: TELEMETRY_LINES, columns: lowering.slots * 4, layers: 1 });
-    places.set(lowering === train.lowering ? "telemetry.train" : "telemetry.evaluate", { slots: [slot, slot], layout, fed: false });
+    const layout = { ...layoutFor({ rows: TELEMETRY_LINES, columns: lowering.slots * 4, layers: 1 }), folded: false };
+    const slot = arena.own("telemetry", layout);
     return makeDraw(arena, "reduce_rows", {
-      defines: accuracy ? { WITH_ACCURACY: 1 } : {},
+      defines: { BLOCK: Math.max(1, Math.floor(64 / lowering.place("loss").layout.texelsPerRow)), ...(accuracy && { WITH_ACCURACY: 1 }) },
       reads: [{ name: "L", place: lowering.place("loss") }, ...(accuracy ? [{ name: "C", place: lowering.place("correct") }] : [])],
       writes: [{ name: "S", slots: [slot, slot], layers: 1 }],
       domain: layout,

@@ -8,8 +8,7 @@ import { EngineError } from "../../errors.js";
  * @typedef {object} Read a tensor that the kernel fetches from, under the name NAME: NAME_fetch, NAME_layer, NAME_base ...
  * @property {string} name
  * @property {Layout} layout
- * @property {number} shift log2 of the texture's width
- * @property {number} height of the texture
+ * @property {number} width @property {number} height of the texture
  * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
  * @property {"float"|"int"} [type] "int" for row numbers
  */
@@ -21,7 +20,7 @@ import { EngineError } from "../../errors.js";
  * @property {Read[]} reads
  * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
- * @property {number} shift log2 of the render targets' width
+ * @property {number} width of the render targets
  */
 
 /** @typedef {{format: "rgba32f"|"rgba32ui", fetch: "texture"|"texelFetch"}} Dialect */
@@ -43,7 +42,7 @@ export function kernelText(kernel, files, dialect) {
     "precision highp usampler2DArray;",
     "precision highp isampler2DArray;",
     ...Object.entries(kernel.defines).map(([name, value]) => `#define ${name} ${value}`),
-    ...domainText(kernel.domain, kernel.shift),
+    ...domainText(kernel.domain, kernel.width),
     ...writesText(kernel.writes, dialect),
   ];
   /** @type {string[]} */
@@ -81,17 +80,21 @@ function expand(path, files, add, seen, open) {
 
 const log2 = (/** @type {number} */ n) => Math.round(Math.log2(n));
 
-/** ROWS rows and 4 columns a fragment; where the fragment stands. @param {Layout} domain @param {number} shift */
-function domainText(domain, shift) {
+/** ROWS rows and 4 columns a fragment; where the fragment stands: its row group and column texel. @param {Layout} domain @param {number} width */
+function domainText(domain, width) {
   const rows = Array.from({ length: domain.layers }, (_, i) => `F(${i})`);
+  const place = domain.folded
+    ? // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
+      `int t = min((int(gl_FragCoord.y) << ${log2(width)}) | int(gl_FragCoord.x), ${domain.texels - 1}); ` +
+      `return ivec2(t / ${domain.texelsPerRow}, t % ${domain.texelsPerRow});`
+    : "return ivec2(gl_FragCoord.yx);";
   return [
     `#define ROWS ${domain.layers}`,
     `#define EACH_ROW(F) ${rows.join(" ")}`,
     `#define TEXELS_PER_ROW ${domain.texelsPerRow}`,
     `#define COLUMNS ${domain.columns}`,
     `#define BIAS_GROUP ${domain.biasRow < 0 ? -1 : domain.biasRow / domain.layers}`,
-    // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
-    `int fragmentTexel() { return min((int(gl_FragCoord.y) << ${shift}) | int(gl_FragCoord.x), ${domain.texels - 1}); }`,
+    `ivec2 fragmentPlace() { ${place} }`,
   ];
 }
 
@@ -109,28 +112,29 @@ function writesText(writes, { format }) {
   return lines;
 }
 
-/** @param {Read} read @param {Dialect} dialect @returns {string[]} */
-function readText({ name, layout, shift, height, fed, type = "float" }, { format, fetch }) {
-  const mask = 2 ** shift - 1;
-  const shiftLayers = log2(layout.layers);
+/** NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. @param {Read} read @param {Dialect} dialect @returns {string[]} */
+function readText({ name, layout, width, height, fed, type = "float" }, { format, fetch }) {
+  const { folded, layers, texelsPerRow, groups, columns, biasRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
-  // Integer coordinates; `texture` is faster on some drivers, and texel centres of a power-of-two width are exact.
+  const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${width - 1}, t >> ${log2(width)});` : "ivec2 at = ivec2(n, base);";
+  // Integer coordinates; `texture` is faster on some drivers, and a texel's centre is never near its border.
   const point =
     fetch === "texture"
-      ? `texture(u${name}, vec3((vec2(texel & ${mask}, texel >> ${shift}) + .5) * vec2(${float(1 / 2 ** shift)}, ${float(1 / height)}), float(layer)))`
-      : `texelFetch(u${name}, ivec3(texel & ${mask}, texel >> ${shift}, layer), 0)`;
+      ? `texture(u${name}, vec3((vec2(at) + .5) * vec2(${float(1 / width)}, ${float(1 / height)}), float(layer)))`
+      : `texelFetch(u${name}, ivec3(at, layer), 0)`;
   const value = !int && format === "rgba32ui" ? `uintBitsToFloat(${point})` : point;
   return [
     `uniform ${sampler} u${name};`,
-    `#define ${name}_LAYERS ${layout.layers}`,
-    `#define ${name}_TEXELS_PER_ROW ${layout.texelsPerRow}`,
-    `#define ${name}_COLUMNS ${layout.columns}`,
-    `#define ${name}_TEXELS ${layout.texels}`,
-    `#define ${name}_BIAS_ROW ${layout.biasRow}`,
-    `int ${name}_layer(int row) { return row & ${layout.layers - 1}; }`,
-    `int ${name}_base(int row) { return ((row${fed ? " + uFirstRow" : ""}) >> ${shiftLayers}) * ${layout.texelsPerRow}; }`,
-    `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int texel) { return ${value}; }`,
+    `#define ${name}_LAYERS ${layers}`,
+    `#define ${name}_TEXELS_PER_ROW ${texelsPerRow}`,
+    `#define ${name}_COLUMNS ${columns}`,
+    `#define ${name}_GROUPS ${groups}`,
+    `#define ${name}_BIAS_ROW ${biasRow}`,
+    `int ${name}_layer(int row) { return row & ${layers - 1}; }`,
+    `int ${name}_group(int group) { return group${folded ? ` * ${texelsPerRow}` : ""}; }`,
+    `int ${name}_base(int row) { return ${name}_group((row${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}); }`,
+    `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
   ];
 }
 
