@@ -75,10 +75,16 @@ class Curve:
 class Client:
     """Talks to one service. A context manager; may be used from one thread at a time."""
 
-    def __init__(self, base_url: str | None = None, timeout_s: float = 30.0) -> None:
-        """`base_url` defaults to $TEXELGRAD_URL, then to http://127.0.0.1:8321."""
-        url = base_url or os.environ.get("TEXELGRAD_URL") or DEFAULT_URL
-        self._http = httpx.Client(base_url=f"{url.rstrip('/')}/v1/", timeout=timeout_s)
+    def __init__(
+        self,
+        base_url: str | None = None,
+        timeout_s: float = 30.0,
+        *,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """`base_url` defaults to $TEXELGRAD_URL, then to http://127.0.0.1:8321; `transport` replaces the network."""
+        self.base_url = (base_url or os.environ.get("TEXELGRAD_URL") or DEFAULT_URL).rstrip("/")
+        self._http = httpx.Client(base_url=f"{self.base_url}/v1/", timeout=timeout_s, transport=transport)
 
     def __enter__(self) -> Self:
         return self
@@ -276,8 +282,9 @@ class Client:
         raise AssertionError("the last try returns or raises")
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        host = str(self._http.base_url).removesuffix("/v1/")
-        return Unreachable(f"No answer from {host} ({error}). Is it running? `texelgrad serve` starts it.")
+        return Unreachable(
+            f"No answer from {self.base_url} ({error}). Is it running? `texelgrad serve` starts it."
+        )
 
 
 def _raise_for(answer: httpx.Response) -> None:

@@ -1,0 +1,214 @@
+"""The client against scripted answers: errors, retries, resumed downloads, waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import texelgrad.client
+from texelgrad import Client
+from texelgrad.client import ApiError, JobEnded, Unreachable
+
+Answer = httpx.Response | Exception
+WEIGHTS = {
+    "dense_1.kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "dense_1.bias": np.zeros(3, np.float32),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_POLL_S", "_RETRY_S"):
+        monkeypatch.setattr(texelgrad.client, name, 0.0)
+
+
+class Script:
+    """Gives one answer after the other, and remembers what was asked."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        self.requests.append(request)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def client_of(script: Callable[[httpx.Request], httpx.Response]) -> Client:
+    """A client whose requests go to the script."""
+    return Client("http://service/", transport=httpx.MockTransport(script))
+
+
+def _problem(status: int, code: str, errors: list[dict[str, Any]] | None = None) -> httpx.Response:
+    return httpx.Response(status, json={"code": code, "detail": "no", "errors": errors or []})
+
+
+def _job(state: str, **more: Any) -> httpx.Response:
+    return httpx.Response(200, json={"id": "job_1", "state": state, **more}, headers={"ETag": f'"{state}"'})
+
+
+def test_a_problem_document_becomes_an_error_with_its_faults():
+    fault = {"field": "loss", "value": "hinge", "message": "is unknown", "legal": "bce, mse"}
+    with client_of(Script(_problem(422, "invalid", [fault]))) as client, pytest.raises(ApiError) as caught:
+        client.create_job({})
+    assert (caught.value.status, caught.value.code) == (422, "invalid")
+    assert caught.value.faults[0].as_dict() == fault
+    assert "loss: is unknown (legal: bce, mse)" in str(caught.value)
+
+
+def test_an_answer_that_is_no_problem_document_is_shown():
+    script = Script(httpx.Response(502, text="<html>bad gateway"))
+    with client_of(script) as client, pytest.raises(ApiError, match="bad gateway"):
+        client.job("job_1")
+
+
+def test_no_answer_says_how_to_start_the_service():
+    script = Script(*[httpx.ConnectError("refused")] * 3)
+    with client_of(script) as client, pytest.raises(Unreachable, match=r"http://service .*texelgrad serve"):
+        client.job("job_1")
+    assert len(script.requests) == 3
+
+
+def test_a_job_is_sent_again_under_the_same_key():
+    """A broken connection or a 503 may hide that it was queued: the key makes the second time harmless."""
+    script = Script(httpx.ReadError("reset"), _problem(503, "unavailable"), _job("queued"))
+    with client_of(script) as client:
+        assert client.create_job({"name": "x"})["state"] == "queued"
+    keys = [request.headers["Idempotency-Key"] for request in script.requests]
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_a_cancellation_is_not_sent_again():
+    script = Script(httpx.ReadError("reset"))
+    with client_of(script) as client, pytest.raises(Unreachable):
+        client.cancel("job_1")
+    assert len(script.requests) == 1
+
+
+def test_waiting_asks_only_for_changes():
+    """Polling sends the last ETag; progress hears of changes alone."""
+    script = Script(
+        _job("queued"), httpx.Response(304), _job("running"), httpx.Response(304), _job("succeeded")
+    )
+    states: list[str] = []
+    with client_of(script) as client:
+        job = client.wait("job_1", lambda job: states.append(job["state"]))
+    assert states == ["queued", "running", "succeeded"]
+    assert job["state"] == "succeeded"
+    assert [request.headers.get("If-None-Match") for request in script.requests] == [
+        None,
+        '"queued"',
+        '"queued"',
+        '"running"',
+        '"running"',
+    ]
+
+
+def test_waiting_ends_at_its_limit():
+    with client_of(lambda _: _job("running")) as client, pytest.raises(TimeoutError, match="job_1"):
+        client.wait("job_1", timeout_s=0.01)
+
+
+def test_training_that_fails_raises_with_the_cause():
+    script = Script(_job("queued"), _job("failed", cause="non_finite_loss", message="at step 3"))
+    with client_of(script) as client, pytest.raises(JobEnded, match="at step 3") as caught:
+        client.train({})
+    assert caught.value.code == "non_finite_loss"
+
+
+def test_pages_are_followed():
+    pages = [
+        {"items": [{"id": 1}, {"id": 2}], "next_cursor": "c"},
+        {"items": [{"id": 3}], "next_cursor": None},
+    ]
+    script = Script(*(httpx.Response(200, json=page) for page in pages))
+    with client_of(script) as client:
+        assert [job["id"] for job in client.jobs(status="failed", tag="a:b")] == [1, 2, 3]
+    assert dict(script.requests[0].url.params) == {"status": "failed", "tag": "a:b"}
+    assert dict(script.requests[1].url.params) == {"status": "failed", "tag": "a:b", "cursor": "c"}
+
+
+def test_curves_are_exact():
+    series = {"loss": {"steps": [1, 2, 3], "values": [0.5, "NaN", "-Infinity"], "total": 3}}
+    with client_of(Script(httpx.Response(200, json={"series": series}))) as client:
+        curve = client.metrics("job_1")["loss"]
+    assert curve.steps.tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(curve.values, [0.5, np.nan, -np.inf])
+
+
+class Breaking(httpx.SyncByteStream):
+    """A body that breaks off."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._data
+        raise httpx.ReadError("reset")
+
+
+def test_a_broken_download_goes_on_where_it_stopped():
+    file = save(WEIGHTS)
+    script = Script(
+        httpx.Response(200, stream=Breaking(file[:50]), headers={"ETag": '"hash"'}),
+        httpx.Response(206, content=file[50:], headers={"ETag": '"hash"'}),
+    )
+    with client_of(script) as client:
+        weights = client.weights("job_1")
+    assert {name: value.tolist() for name, value in weights.items()} == {
+        name: value.tolist() for name, value in WEIGHTS.items()
+    }
+    assert script.requests[1].headers["Range"] == "bytes=50-"
+    assert script.requests[1].headers["If-Range"] == '"hash"'
+
+
+def test_a_download_that_changed_meanwhile_is_refused(tmp_path: Path):
+    """The parts of two files are never joined, and no file appears."""
+    script = Script(
+        httpx.Response(200, stream=Breaking(b"old"), headers={"ETag": '"1"'}),
+        httpx.Response(200, content=b"new file", headers={"ETag": '"2"'}),
+    )
+    with client_of(script) as client, pytest.raises(Unreachable, match="changed"):
+        client.download_weights("job_1", tmp_path / "w")
+    assert not (tmp_path / "w").exists()
+
+
+def test_weights_that_are_not_there_yet():
+    script = Script(_problem(409, "conflict"))
+    with client_of(script) as client, pytest.raises(ApiError, match="409"):
+        client.weights("job_1")
+
+
+def test_arrays_and_files_are_uploaded_as_what_they_are(tmp_path: Path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    np.savez(tmp_path / "d.npz", allow_pickle=False, x=np.zeros((2, 1)), y=np.zeros(2))
+    script = Script(*(httpx.Response(201, json={"id": "ds_1"}) for _ in range(3)))
+    with client_of(script) as client:
+        client.upload_dataset({"x": np.zeros((2, 1)), "y": np.zeros(2)}, name="arrays")
+        client.upload_dataset(tmp_path / "t.csv", target="b")
+        client.upload_dataset(str(tmp_path / "d.npz"))
+    arrays, table, packed = script.requests
+    assert arrays.headers["Content-Type"] == "application/zip"
+    assert arrays.content.startswith(b"PK")
+    assert dict(arrays.url.params) == {"name": "arrays"}
+    assert (table.headers["Content-Type"], table.content) == ("text/csv", b"a,b\n1,2\n")
+    assert dict(table.url.params) == {"target": "b", "name": "t.csv"}
+    assert packed.content == (tmp_path / "d.npz").read_bytes()
+    assert int(packed.headers["Content-Length"]) == len(packed.content)
+
+
+def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TEXELGRAD_URL", "http://farm:9/")
+    with Client() as client:
+        assert client.base_url == "http://farm:9"
