@@ -35,7 +35,8 @@ class Database:
         self.engine = create_engine(self.url, **({} if self.is_sqlite else {"pool_pre_ping": True}))
         if self.is_sqlite:
             _tune_sqlite(self.engine)
-        readers = self.engine.execution_options(**{_READ_ONLY: True})
+        postgres = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        readers = self.engine.execution_options(**({_READ_ONLY: True} if self.is_sqlite else postgres))
         self._writing = sessionmaker(self.engine, expire_on_commit=False)
         self._reading = sessionmaker(readers, expire_on_commit=False)
 
@@ -47,7 +48,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Session]:
-        """A session that sees one snapshot on SQLite, and never waits for a writer."""
+        """A session that sees one snapshot, and never waits for a writer."""
         with self._reading() as session:
             yield session
 

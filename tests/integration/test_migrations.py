@@ -116,6 +116,15 @@ def test_a_reader_never_waits_for_a_writer(db: Database):
     assert job_id
 
 
+def test_a_reader_sees_one_snapshot(db: Database):
+    """What is committed while it reads does not show, so that an answer is never half old and half new."""
+    queue_job(db)
+    with db.read() as reader:
+        assert reader.scalar(text("SELECT count(*) FROM job")) == 1
+        queue_job(db)
+        assert reader.scalar(text("SELECT count(*) FROM job")) == 1
+
+
 def test_a_failed_transaction_leaves_nothing(db: Database):
     """An exception rolls back."""
     queue_job(db)
