@@ -58,10 +58,10 @@ async function train() {
     data: { x: await readArrays(job.data.inputs), y: await readArrays(job.data.targets) },
   });
   try {
-    if (job.resume) await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer()));
+    const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     const final = await runInPieces(session, spec);
     await post("weights", new Blob([await session.weightsFile()]));
-    await postJson("result", { record: session.record, final });
+    await postJson("result", { record: { ...session.record, resumed }, final });
   } finally {
     await session.dispose();
   }

@@ -7,21 +7,10 @@
 #include "lib/optimizer.glsl"
 #endif
 
-// Samples are taken SAMPLES at a time, so that each one's layer is a constant.
-#if X_LAYERS > DY_LAYERS
-#define SAMPLES X_LAYERS
-#else
-#define SAMPLES DY_LAYERS
-#endif
-#if SAMPLES == 8
-#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#elif SAMPLES == 4
-#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3)
-#elif SAMPLES == 2
-#define EACH_SAMPLE(F) F(0) F(1)
-#else
-#define EACH_SAMPLE(F) F(0)
-#endif
+// Samples are taken 16 at a time: each one's layer is a constant then, and a small net's few fragments wait for 32 fetches at once
+// instead of one after the other. Rows past the batch, up to a multiple of 16, are 0.
+#define SAMPLES 16
+#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
 
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8

@@ -22,8 +22,8 @@
 export const ceilDiv = (/** @type {number} */ a, /** @type {number} */ b) => Math.floor((a + b - 1) / b);
 export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => ceilDiv(a, b) * b;
 
-/** Every batched tensor's rows are a multiple of this, whatever its R, so that batches start on whole row groups. */
-export const ROW_ALIGNMENT = 8;
+/** A batch's rows are padded to a multiple of this: whole row groups whatever R is, and as many samples as kernels take at once. */
+export const ROW_ALIGNMENT = 16;
 
 /** Fragments run in quads of 2 x 2, so a texture one texel wide would idle half of them. */
 const NARROW = 4;
