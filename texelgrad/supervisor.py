@@ -71,14 +71,14 @@ class Supervisor:
         self._logs = settings.data_dir / "logs"
 
     def run(self) -> None:
-        """Serve until SIGTERM or SIGINT.
+        """Serve until SIGTERM, SIGINT or SIGHUP.
 
         Raises:
             Unavailable: something is missing; says how to get it.
         """
         _check_checkout()
         redis = None if self._settings.broker_url else _redis_program()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._logs.mkdir(parents=True, exist_ok=True)
         with _only_one(self._settings.data_dir), _listen(self._settings) as listener:

@@ -15,20 +15,28 @@ from pathlib import Path
 from texelgrad.processes import kill_users_of
 
 _log = logging.getLogger(__name__)
+_PUBLIC_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - where TMPDIR is a private one; ours are locked
 
 
 def profiles_root() -> Path:
-    """Where profiles live: in the temporary folder, since Chromium's user can't enter our data folder.
+    """Where profiles live: in a temporary folder, since Chromium's user can't enter our data folder.
 
     Raises:
         PermissionError: somebody else made a folder of that name.
     """
-    root = Path(tempfile.gettempdir()) / f"texelgrad-profiles-{os.geteuid()}"
+    candidates = [Path(tempfile.gettempdir()), *_PUBLIC_FOLDERS]
+    parent = next((path for path in candidates if os.geteuid() != 0 or _open_to_all(path)), candidates[0])
+    root = parent / f"texelgrad-profiles-{os.geteuid()}"
     root.mkdir(mode=0o711, exist_ok=True)
     found = root.lstat()
     if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
         raise PermissionError(f"{root} is not a folder of ours")
     return root
+
+
+def _open_to_all(folder: Path) -> bool:
+    """Whether every user may enter the folder."""
+    return all(path.is_dir() and path.stat().st_mode & stat.S_IXOTH for path in (folder, *folder.parents))
 
 
 class ProfileFolder:
