@@ -42,13 +42,14 @@ class Channel {
 
   /** @type {Send} */
   send(method, args, hooks = {}) {
+    // Not sent: a call that needs no waiting would be done before the message that aborts it is read.
+    if (hooks.signal?.aborted) return Promise.reject(new EngineError("aborted", `${method}: its signal is aborted already`));
     const call = ++this.calls;
     return new Promise((resolve, reject) => {
       this.waiting.set(call, { resolve, reject, hooks, deliveries: Promise.resolve() });
       const abort = () => this.post({ call, abort: true });
       hooks.signal?.addEventListener("abort", abort, { once: true });
       this.post({ call, method, args });
-      if (hooks.signal?.aborted) abort();
     });
   }
 

@@ -87,7 +87,7 @@ export class Session {
     try {
       const compiled = performance.now();
       await session.upload(labels);
-      session.writeWeights(initialWeights ?? session.initialWeights());
+      session.setWeights(initialWeights ?? session.initialWeights());
       session.given = initialWeights ?? null;
       device.check();
       session.timings.compileMs = compiled - started;
@@ -303,7 +303,8 @@ export class Session {
       points.push({ step, val_loss: loss / this.validation.length, ...(this.accuracy && { val_accuracy: correct / this.validation.length }) });
       [loss, correct] = [0, 0];
     }
-    return points;
+    // By step, and a step's loss before the metrics that were taken after it, however the run was cut into chunks.
+    return points.sort((a, b) => a.step - b.step);
   }
 
   /** @param {Point[]} points @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
@@ -399,25 +400,41 @@ export class Session {
     return weights;
   }
 
-  /** @param {Weights} weights every parameter */
+  /** @param {Weights} weights every parameter, and nothing else @throws {EngineError} data_invalid; no weight has changed then */
   setWeights(weights) {
     this.alive();
-    this.writeWeights(weights);
+    const names = this.tensorNames("");
+    const unknown = Object.keys(weights).find((name) => !names.includes(name));
+    if (unknown) throw new EngineError("data_invalid", `weights: ${unknown} is unknown; needed: ${names.join(", ")}`, { field: unknown });
+    this.checkWeights(weights, "");
+    this.writeWeights(weights, "");
   }
 
-  /** @param {Weights} weights @param {string} [state] */
-  writeWeights(weights, state = "") {
-    const names = this.plan.parameters.flatMap(({ tensor }) => [`${tensor}.kernel${state && `.${state}`}`, `${tensor}.bias${state && `.${state}`}`]);
-    for (const { tensor, shape } of this.plan.parameters) {
-      const get = (/** @type {string} */ part, /** @type {number[]} */ wanted) => {
-        const name = `${tensor}.${part}${state && `.${state}`}`;
-        const given = weights[name];
-        if (!given) throw new EngineError("data_invalid", `weights: ${name} is missing; needed: ${names.join(", ")}`, { field: name });
-        if (given.shape.join() !== wanted.join()) throw new EngineError("data_invalid", `weights: ${name} is [${given.shape}]; needed: [${wanted}]`, { field: name });
-        return given.data;
-      };
-      this.executable.writeParameter(state ? `${tensor}.${state}` : tensor, get("kernel", shape), get("bias", [shape[1]]));
-    }
+  /** Under which names a state of the parameters, or "" the parameters themselves, are exported. @param {string} state */
+  tensorNames(state) {
+    return this.plan.parameters.flatMap(({ tensor }) => ["kernel", "bias"].map((part) => `${tensor}.${part}${state && `.${state}`}`));
+  }
+
+  /** @param {Weights} weights @param {string} state @throws {EngineError} data_invalid where one is missing or has another shape */
+  checkWeights(weights, state) {
+    const names = this.tensorNames(state);
+    this.plan.parameters.flatMap(({ shape }) => [shape, [shape[1]]]).forEach((wanted, i) => {
+      const name = names[i];
+      const given = weights[name];
+      const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `weights: ${name} ${why}`, { field: name });
+      if (!given) throw bad(`is missing; needed: ${names.join(", ")}`);
+      if (given.shape?.join() !== wanted.join()) throw bad(`is [${given.shape}]; needed: [${wanted}]`);
+      const size = wanted.reduce((a, b) => a * b, 1);
+      if (given.data?.length !== size) throw bad(`has ${given.data?.length} values; its shape [${wanted}] needs ${size}`);
+    });
+  }
+
+  /** @param {Weights} weights that `checkWeights` passed @param {string} state */
+  writeWeights(weights, state) {
+    const names = this.tensorNames(state);
+    this.plan.parameters.forEach(({ tensor }, i) => {
+      this.executable.writeParameter(state ? `${tensor}.${state}` : tensor, weights[names[2 * i]].data, weights[names[2 * i + 1]].data);
+    });
   }
 
   /** @returns {Uint8Array<ArrayBuffer>} the weights as a safetensors file; the same weights are the same bytes */
@@ -441,9 +458,15 @@ export class Session {
     this.alive();
     const { tensors, metadata } = decode(bytes);
     if (metadata.spec !== this.specKey) throw new EngineError("data_invalid", "checkpoint: it belongs to another model or training set-up");
-    this.writeWeights(tensors);
-    for (const state of this.plan.states) this.writeWeights(tensors, state);
-    this.step = Number(metadata.step);
+    const step = Number(metadata.step);
+    if (!(Number.isInteger(step) && step >= 0 && step <= this.totalSteps)) {
+      throw new EngineError("data_invalid", `checkpoint: its step is ${metadata.step}; legal: 0 to ${this.totalSteps}`);
+    }
+    // All is checked before anything is written: a checkpoint that is refused leaves the session as it was.
+    const states = ["", ...this.plan.states];
+    for (const state of states) this.checkWeights(tensors, state);
+    for (const state of states) this.writeWeights(tensors, state);
+    this.step = step;
     this.orderEpoch = -1;
     return { step: this.step, bitExact: metadata.planKey === this.planKey };
   }
