@@ -1,0 +1,96 @@
+// session_page.js: plays the calls of a test on one session, through the public module.
+import { compile } from "../../browser_runtime/texelgrad.js";
+
+/** An array that is read piece by piece. @param {any} source @param {number} [failAt] first row that can't be read */
+function streamed({ shape, data, dtype }, failAt = Infinity) {
+  const columns = data.length / shape[0];
+  return {
+    shape,
+    dtype,
+    async read(/** @type {number} */ start, /** @type {number} */ count) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      if (start + count > failAt) throw new Error(`row ${failAt} is not readable`);
+      return data.subarray(start * columns, (start + count) * columns);
+    },
+  };
+}
+
+/** Files go to the engine as bytes. @param {any} value */
+const plain = (value) => (value?.data instanceof Uint8Array ? value.data : value);
+
+/**
+ * @param {any} spec @param {any} x @param {any} y
+ * @param {[string, any?][]} calls methods of the session, one after another, each with its argument
+ * @param {any} [options] of compile, and `stream`: true, or the first row that can't be read
+ * @returns {Promise<{results: any[], history: any[], record: any, step: number, totalSteps: number}>}
+ */
+export async function play(spec, x, y, calls, { stream, ...options } = {}) {
+  const source = (/** @type {any} */ array) => (stream ? streamed(array, stream === true ? Infinity : stream) : array);
+  const session = await compile(spec, { ...options, data: { x: source(x), y: source(y) } });
+  /** @type {any[]} */
+  const history = [];
+  try {
+    const results = [];
+    for (const [method, argument] of calls) {
+      const given = method === "run" ? { ...argument, onTelemetry: (/** @type {any[]} */ points) => void history.push(...points) } : plain(argument);
+      results.push(await /** @type {any} */ (session)[method](given));
+    }
+    const { record, step, totalSteps } = session;
+    return { results, history, record, step, totalSteps };
+  } finally {
+    await session.dispose();
+  }
+}
+
+/** What a refused call leaves behind. @param {any} spec @param {any} x @param {any} y @param {[string, any]} call @param {any} [options] */
+export async function refused(spec, x, y, [method, argument], options = {}) {
+  const session = await compile(spec, { ...options, data: { x, y } });
+  try {
+    await session.run({ steps: 3 });
+    const before = await session.checkpoint();
+    const error = await /** @type {any} */ (session)[method](plain(argument)).then(() => null, (/** @type {any} */ e) => e);
+    return { error: error && { code: error.code, field: error.field, message: error.message }, before, after: await session.checkpoint() };
+  } finally {
+    await session.dispose();
+  }
+}
+
+/** Aborts a long run after some points of its curve. @param {any} spec @param {any} x @param {any} y @param {any} [options] */
+export async function abortEarly(spec, x, y, options = {}) {
+  const session = await compile(spec, { ...options, data: { x, y } });
+  const controller = new AbortController();
+  let seen = 0;
+  try {
+    const error = await session
+      .run({ signal: controller.signal, onTelemetry: (points) => { seen = points[points.length - 1].step; controller.abort(); } })
+      .then(() => null, (e) => e);
+    const { step } = session;
+    await session.run({ steps: 1 }); // the session is still good
+    return { code: error?.code ?? null, seen, step, after: session.step };
+  } finally {
+    await session.dispose();
+  }
+}
+
+/** Aborted before it began. @param {any} spec @param {any} x @param {any} y */
+export function abortedBefore(spec, x, y) {
+  return compile(spec, { data: { x, y }, signal: AbortSignal.abort() });
+}
+
+/** A callback that throws ends the run with its error. @param {any} spec @param {any} x @param {any} y */
+export async function throwingCallback(spec, x, y) {
+  const session = await compile(spec, { data: { x, y } });
+  try {
+    await session.run({ onTelemetry: () => { throw new RangeError("the caller's own"); } });
+  } finally {
+    await session.dispose();
+  }
+}
+
+/** A session used after its end. @param {any} spec @param {any} x @param {any} y */
+export async function afterDispose(spec, x, y) {
+  const session = await compile(spec, { data: { x, y } });
+  await session.dispose();
+  await session.dispose();
+  await session.run();
+}
