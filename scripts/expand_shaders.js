@@ -21,6 +21,8 @@ const LOSSES = [
   { loss: "mse", labels: "values", units: 5 },
   { loss: "softmax_cross_entropy", labels: "index", units: 10 },
   { loss: "softmax_cross_entropy", labels: "values", units: 10 },
+  { loss: "softmax_cross_entropy", labels: "index", units: 100 },
+  { loss: "softmax_cross_entropy", labels: "values", units: 100 },
 ];
 const OPTIMIZERS = [
   { type: "sgd", lr: 0.1, momentum: 0 },
@@ -52,7 +54,7 @@ function* jobs() {
 
 /** Every draw of a lowered plan, wherever it is kept. */
 function draws({ phases, gathers, reductions }) {
-  return [phases, gathers, reductions].flatMap((group) => Object.values(group).flat(2));
+  return [...[phases, gathers].flatMap((group) => Object.values(group).flat(2)), ...Object.values(reductions).map(({ draw }) => draw)];
 }
 
 const expanded = new Map();

@@ -24,7 +24,7 @@ export class Executable {
    */
   static async create(device, lowered) {
     const draws = [
-      ...Object.values(lowered.phases).flat(2), ...Object.values(lowered.gathers).flat(), ...Object.values(lowered.reductions),
+      ...Object.values(lowered.phases).flat(2), ...Object.values(lowered.gathers).flat(), ...Object.values(lowered.reductions).map(({ draw }) => draw),
     ];
     const texts = draws.map((draw) => {
       const { text, origins } = kernelText(draw.source, device.shaders, device.dialect);
@@ -67,7 +67,7 @@ export class Executable {
     this.evaluate = phases.evaluate.flat().map(get);
     this.predict = phases.predict.flat().map(get);
     this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
-    this.reductions = { train: get(reductions.train), evaluate: get(reductions.evaluate) };
+    this.reductions = { train: get(reductions.train.draw), evaluate: get(reductions.evaluate.draw) };
   }
 
   /** @param {Draw} draw @param {WebGLProgram} program @returns {Dispatch} */
@@ -125,9 +125,15 @@ export class Executable {
     const dispatch = this.reductions[phase];
     gl.useProgram(dispatch.program);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.framebuffer(dispatch, 0, 0));
-    gl.viewport(0, line, phase === "train" ? this.sizes.trainSlots : this.sizes.evaluateSlots, 1);
+    const { parts } = this.lowered.reductions[phase];
+    gl.viewport(0, line * parts, this.slots(phase), parts);
     this.bindTextures(dispatch.textures[0]);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
+  }
+
+  /** Batches in flight. @param {"train"|"evaluate"} phase */
+  slots(phase) {
+    return phase === "train" ? this.sizes.trainSlots : this.sizes.evaluateSlots;
   }
 
   /** @param {WebGLTexture[]} textures */
@@ -225,12 +231,19 @@ export class Executable {
    */
   async readTelemetry(phase, line, lines) {
     this.enter();
-    const width = phase === "train" ? this.sizes.trainSlots : this.sizes.evaluateSlots;
+    const width = this.slots(phase);
+    const { parts } = this.lowered.reductions[phase];
     this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.framebuffer(this.reductions[phase], 0, 0));
-    const values = await readLater(this.device, { x: 0, y: line, width, height: lines });
+    const values = await readLater(this.device, { x: 0, y: line * parts, width, height: lines * parts });
     return (l, slot) => {
-      const at = ((l - line) * width + slot) * 4;
-      return { loss: values[at], finite: values[at + 1] === 0, correct: values[at + 2] };
+      const sums = { loss: 0, finite: true, correct: 0 };
+      for (let part = 0; part < parts; part++) {
+        const at = (((l - line) * parts + part) * width + slot) * 4;
+        sums.loss += values[at];
+        sums.finite &&= values[at + 1] === 0;
+        sums.correct += values[at + 2];
+      }
+      return sums;
     };
   }
 

@@ -20,6 +20,9 @@ const BLOCK = 64;
  */
 const FETCHES_WORTH_A_DRAW = 100_000;
 
+/** Texels of a row up to which each column's fragment reads the whole row, rather than a draw of its own once. */
+const SHORT_ROW = 8;
+
 /** @param {any} group @param {string} type @returns {any} */
 const find = (group, type) => group.ops.find((/** @type {any} */ op) => op.type === type);
 
@@ -73,9 +76,31 @@ export const kernels = {
 
   loss(lowering, group) {
     const { z } = find(group, "loss").inputs;
-    const domain = lowering.lossDomain(z);
-    const { defines, reads, writes } = lossParts(lowering, group, domain);
-    return [lowering.draw("softmax_cross_entropy", { defines: { BLOCK, ...defines }, reads: [lowering.read("Z", z), ...reads], writes, domain })];
+    const logits = lowering.read("Z", z);
+    const grad = find(group, "loss_grad");
+    if (grad && logits.place.layout.texelsPerRow <= SHORT_ROW) {
+      const domain = lowering.lossDomain(z);
+      const { defines, reads, writes } = lossParts(lowering, group, domain);
+      return [lowering.draw("softmax_cross_entropy", { defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
+    }
+    const rows = lowering.scratch(`statistics of ${z}`, { rows: lowering.batchRows, columns: 4, layers: 1 });
+    const { defines, reads, writes } = lossParts(lowering, group, rows.layout);
+    const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
+    const statistics = lowering.draw("softmax_rows", {
+      defines: { BLOCK, ...defines },
+      reads: [logits, ...reads],
+      writes: [...(dz ? [lowering.write("S", rows.name)] : []), ...rest],
+      domain: rows.layout,
+    });
+    if (!dz) return [statistics];
+    const { WITH_ACCURACY: _, ...plain } = defines;
+    const gradient = lowering.draw("softmax_grad", {
+      defines: { BLOCK, ...plain },
+      reads: [logits, ...reads, lowering.read("S", rows.name)],
+      writes: [dz],
+      domain: lowering.lossDomain(z),
+    });
+    return [statistics, gradient];
   },
 
   affine_grad_input(lowering, group) {
@@ -117,7 +142,8 @@ export const kernels = {
         }),
       ];
     }
-    const stored = lowering.store(gradient, wide);
+    const { shape, bias } = lowering.phase.tensors.get(gradient) ?? { shape: [0, 0] };
+    const stored = lowering.scratch(gradient, { rows: shape[0], columns: shape[1], layers: wide, bias }).layout;
     return [
       lowering.draw("affine_grad_weights", { defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
       lowering.draw("update", { defines: optimizer, reads: [lowering.read("DW", gradient), lowering.read("W", w), ...stateReads], writes, domain }),

@@ -13,6 +13,8 @@ const MAX_SLOTS = 64;
 const ROW_LOSS_BYTES = 8 << 20;
 /** Lines of the telemetry texture: each holds the sums of one such draw. */
 export const TELEMETRY_LINES = 64;
+/** Texels of row losses that one fragment sums. */
+const TEXELS_OF_PART = 4096;
 /** Loop trips of one fragment; llvmpipe stops silently at 65,535 for all loops of a shader together. */
 const MAX_TRIPS = 32_768;
 
@@ -47,6 +49,8 @@ export const ROWS = { activation: 4, weight: 4, gradient: 8 };
  * @property {number} width @property {number} height of the viewport
  */
 
+/** The sums of the batches in flight, in `parts` for each, which the host adds. @typedef {{draw: Draw, parts: number}} Reduction */
+
 /**
  * @typedef {object} Lowered
  * @property {import("./arena.js").Slot[]} textures
@@ -54,7 +58,7 @@ export const ROWS = { activation: 4, weight: 4, gradient: 8 };
  * @property {Map<string, Place>} places
  * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
- * @property {{train: Draw, evaluate: Draw}} reductions
+ * @property {{train: Reduction, evaluate: Reduction}} reductions
  * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, batches: number}} sizes
  *   rows of a batch and of the staging tensors (aligned), batches in flight, batches of an epoch
  */
@@ -91,8 +95,8 @@ export class Lowering {
     this.shared = shared;
     this.places = new Map(fixed);
     this.phase = phase;
-    /** Textures of weight gradients that are stored: each is consumed by the next draw, so that one may serve them all. @type {number[]} */
-    this.gradients = [];
+    /** Textures that only the next draw reads, so that one may serve many. @type {number[]} */
+    this.scratches = [];
     this.assign();
   }
 
@@ -138,14 +142,17 @@ export class Lowering {
     return layoutOf({ rows: this.batchRows, columns: size(tensorOf(this.phase, z).shape), layers: 4 }, this.arena.maxSize);
   }
 
-  /** A weight gradient that is stored, with as many layers as the draw can write. @param {string} name @param {number} layers */
-  store(name, layers) {
-    const { shape, bias } = tensorOf(this.phase, name);
-    const layout = layoutOf({ rows: shape[0], columns: shape[1], layers, bias }, this.arena.maxSize);
-    const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.gradients).get(name));
+  /**
+   * A place for what one draw hands to the next.
+   * @param {string} name @param {Parameters<typeof layoutOf>[0]} matrix
+   */
+  scratch(name, matrix) {
+    const layout = layoutOf(matrix, this.arena.maxSize);
+    const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.scratches).get(name));
     this.places.set(name, { slots: [slot, slot], layout, fed: false });
-    return layout;
+    return { name, layout };
   }
+
   /** @param {string} alias @param {string} name */
   read(alias, name) {
     return { name: alias, place: this.place(name) };
@@ -186,7 +193,7 @@ export class Lowering {
 function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
   const target = arena.slots[writes[0].slots[0]];
   for (const { place } of reads) {
-    const trips = kernel === "reduce_rows" ? place.layout.texels : place.layout.texelsPerRow;
+    const trips = place.layout.texelsPerRow;
     if (trips > MAX_TRIPS) throw new EngineError("too_large", `${kernel} would loop ${trips} times; at most ${MAX_TRIPS} are safe on every driver`);
   }
   return {
@@ -295,14 +302,23 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     });
   };
   const reduction = (/** @type {Lowering} */ lowering, /** @type {boolean} */ accuracy) => {
-    const layout = { ...layoutFor({ rows: TELEMETRY_LINES, columns: lowering.slots * 4, layers: 1 }), folded: false };
+    const { groups, texelsPerRow } = lowering.place("loss").layout;
+    const groupsOfPart = ceilDiv(groups, Math.min(groups, ceilDiv(groups * texelsPerRow, TEXELS_OF_PART)));
+    const parts = ceilDiv(groups, groupsOfPart);
+    const layout = { ...layoutFor({ rows: TELEMETRY_LINES * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);
-    return makeDraw(arena, "reduce_rows", {
-      defines: { BLOCK: Math.max(1, Math.floor(64 / lowering.place("loss").layout.texelsPerRow)), ...(accuracy && { WITH_ACCURACY: 1 }) },
+    const draw = makeDraw(arena, "reduce_rows", {
+      defines: {
+        BLOCK: Math.max(1, Math.floor(64 / texelsPerRow)),
+        PARTS: parts,
+        GROUPS_OF_PART: groupsOfPart,
+        ...(accuracy && { WITH_ACCURACY: 1 }),
+      },
       reads: [{ name: "L", place: lowering.place("loss") }, ...(accuracy ? [{ name: "C", place: lowering.place("correct") }] : [])],
       writes: [{ name: "S", slots: [slot, slot], layers: 1 }],
       domain: layout,
     });
+    return { draw, parts };
   };
   const reductions = { train: reduction(train.lowering, false), evaluate: reduction(evaluate.lowering, evaluate.lowering.places.has("correct")) };
   const phases = { train: train.draws, evaluate: evaluate.draws, predict: predict.draws };

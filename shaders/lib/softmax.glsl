@@ -1,0 +1,69 @@
+// softmax: statistics of a row of logits Z against its targets T, and the gradient from them. For rows of any length.
+// LABELS: lib/labels.glsl. exp and log stand in loops once each: see lib/loss.glsl.
+#include "lib/labels.glsl"
+#include "lib/math.glsl"
+
+struct Statistics {
+  float top;      // the largest logit
+  float total;    // sum exp(z - top)
+  float weight;   // sum of the targets: 1 for probabilities
+  float loss;     // sum_n y_n (logsumexp(z) - z_n) = weight * log(total) + sum_n y_n (top - z_n): no large terms cancel
+  float correct;  // 1 where the first largest logit stands where the first largest target does
+};
+
+bvec4 inside(int n) { return lessThan(ivec4(0, 1, 2, 3) + 4 * n, ivec4(Z_COLUMNS)); }
+int firstLane(vec4 v, float value) { return v.x == value ? 0 : v.y == value ? 1 : v.z == value ? 2 : 3; }
+float largest(vec4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
+
+// Class numbers become a one-hot row.
+vec4 targetAt(int layer, int base, int n) {
+#if LABELS == LABELS_INDEX
+  return vec4(equal(ivec4(0, 1, 2, 3) + 4 * n, ivec4(int(T_fetch(layer, base, 0).x))));
+#else
+  return T_fetch(layer, base, n);
+#endif
+}
+
+// exp(z - top) in the lanes inside the row, 0 in the others.
+vec4 exponentials(vec4 z, float top, int n) {
+  vec4 e = vec4(0.);
+  for (int c = 0; c < min(4, Z_COLUMNS - 4 * n); c++) e[c] = tg_exp(z[c] - top);
+  return e;
+}
+
+Statistics rowStatistics(int row) {
+  int zLayer = Z_layer(row), zBase = Z_base(row), tLayer = T_layer(row), tBase = T_base(row);
+  float top = -tg_inf(), best = -1.;
+  int predicted = -1, wanted = -1;
+  for (int n = 0; n < Z_TEXELS_PER_ROW; n++) {
+    vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase, n), inside(n));
+    float high = largest(z);
+    if (high > top) { top = high; predicted = 4 * n + firstLane(z, high); }
+#ifdef WITH_ACCURACY
+    vec4 y = mix(vec4(-1.), targetAt(tLayer, tBase, n), inside(n));
+    high = largest(y);
+    if (high > best) { best = high; wanted = 4 * n + firstLane(y, high); }
+#endif
+  }
+  // Subtract the row maximum: exp overflows float32 above 88.7.
+  float total = 0., weight = 0., toward = 0.;
+  for (int start = 0; start < Z_TEXELS_PER_ROW; start += BLOCK) {
+    vec3 part = vec3(0.);
+    int end = min(start + BLOCK, Z_TEXELS_PER_ROW);
+    for (int n = start; n < end; n++) {
+      vec4 z = Z_fetch(zLayer, zBase, n);
+      vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n), inside(n));
+      part += vec3(dot(exponentials(z, top, n), vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
+    }
+    total += part.x;
+    weight += part.y;
+    toward += part.z;
+  }
+  return Statistics(top, total, weight, weight * tg_log(total) + toward, float(predicted == wanted));
+}
+
+// d loss / d z of a column texel.
+vec4 rowGrad(int row, int n, float top, float total, float weight) {
+  vec4 e = exponentials(Z_fetch(Z_layer(row), Z_base(row), n), top, n);
+  return e / total * weight - targetAt(T_layer(row), T_base(row), n);
+}
