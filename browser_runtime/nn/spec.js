@@ -30,8 +30,9 @@ const keywords = {
   maximum: (v, limit) => (v <= limit ? null : `must be at most ${limit}`),
   exclusiveMinimum: (v, limit) => (v > limit ? null : `must be above ${limit}`),
   exclusiveMaximum: (v, limit) => (v < limit ? null : `must be below ${limit}`),
-  minLength: (v, limit) => (v.length >= limit ? null : `must have at least ${limit} characters`),
-  maxLength: (v, limit) => (v.length <= limit ? null : `must have at most ${limit} characters`),
+  // Characters are counted as Python counts them: an emoji is one.
+  minLength: (v, limit) => ([...v].length >= limit ? null : `must have at least ${limit} characters`),
+  maxLength: (v, limit) => ([...v].length <= limit ? null : `must have at most ${limit} characters`),
   minItems: (v, limit) => (v.length >= limit ? null : `must have at least ${limit} items`),
   maxItems: (v, limit) => (v.length <= limit ? null : `must have at most ${limit} items`),
   maxProperties: (v, limit) => (Object.keys(v).length <= limit ? null : `must have at most ${limit} fields`),
@@ -128,28 +129,50 @@ export function validateSpec(input) {
   return spec;
 }
 
-/** What no field shows alone. @param {any} spec @param {Fault[]} faults */
+/** What no field shows alone; the same as _between_fields of texelgrad/spec.py. @param {any} spec @param {Fault[]} faults */
 function betweenFields(spec, faults) {
+  const fault = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {string} */ message) => faults.push({ field, value, message });
+  nameLayers(spec.model.layers);
+  layerFaults(spec, fault);
+  const { train, data, optimizer } = spec;
+  if ((train.epochs === null) === (train.steps === null)) fault("train", undefined, "needs exactly one of epochs and steps");
+  if (data.dataset !== null && data.synthetic !== null) fault("data", undefined, "takes one of dataset and synthetic");
+  const { lr, schedule } = optimizer;
+  if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
+  if (spec.loss === "mse" && spec.metrics.includes("accuracy")) fault("metrics.0", "accuracy", "needs a loss over classes");
+  if (data.normalize !== "none") fault("data.normalize", data.normalize, "is not available yet; legal: none");
+  if (spec.backend === "cpu") fault("backend", "cpu", "is not available yet; legal: auto, webgl2");
+}
+
+/** Defaults that depend on the layers before or on other fields. @param {any[]} layers */
+function nameLayers(layers) {
   /** @type {Record<string, number>} */
   const seen = {};
-  const names = new Set();
-  spec.model.layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
+  for (const layer of layers) {
     seen[layer.type] = (seen[layer.type] ?? 0) + 1;
     layer.name ??= `${layer.type}_${seen[layer.type]}`;
-    if (names.has(layer.name)) faults.push({ field: `model.layers.${i}.name`, value: layer.name, message: "is the name of several layers" });
-    names.add(layer.name);
-    if ("init" in layer) layer.init ??= layer.activation === "relu" ? "he_uniform" : "glorot_uniform";
-    if (layer.use_bias === false) faults.push({ field: `model.layers.${i}.use_bias`, value: false, message: "is not available yet; legal: true" });
+    // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
+    if (layer.type === "dense") layer.init = (layer.init ?? (layer.activation === "relu" ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
+  }
+}
+
+/** @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
+function layerFaults({ model, loss }, fault) {
+  const { layers, input } = model;
+  let flat = input.length === 1;
+  layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
+    const field = `model.layers.${i}`;
+    if (layers.some((/** @type {any} */ other) => other !== layer && other.name === layer.name)) fault(`${field}.name`, layer.name, "is the name of several layers");
+    if (layer.use_bias === false) fault(`${field}.use_bias`, false, "is not available yet; legal: true");
+    if (layer.type === "dense" && !flat) fault(field, "dense", `dense needs a flat input, not [${input}]; legal: a flatten layer before it`);
+    flat = true;
   });
-  const last = spec.model.layers.at(-1);
-  if (last.type !== "dense") faults.push({ field: `model.layers.${spec.model.layers.length - 1}.type`, value: last.type, message: "the last layer gives the output; legal: dense" });
-  else if (spec.loss !== "mse" && last.activation !== "linear") {
-    faults.push({ field: `model.layers.${spec.model.layers.length - 1}.activation`, value: last.activation, message: `${spec.loss} takes logits; legal: linear` });
+  const last = layers.at(-1);
+  const field = `model.layers.${layers.length - 1}`;
+  if (last.type !== "dense") {
+    fault(`${field}.type`, last.type, "the last layer gives the output; legal: dense");
+    return;
   }
-  if ((spec.train.epochs === null) === (spec.train.steps === null)) {
-    faults.push({ field: "train", value: undefined, message: "needs exactly one of epochs and steps" });
-  }
-  if (spec.loss === "mse" && spec.metrics.includes("accuracy")) faults.push({ field: "metrics.0", value: "accuracy", message: "needs a loss over classes" });
-  if (spec.data.normalize !== "none") faults.push({ field: "data.normalize", value: spec.data.normalize, message: "is not available yet; legal: none" });
-  if (spec.backend === "cpu") faults.push({ field: "backend", value: "cpu", message: "is not available yet; legal: auto, webgl2" });
+  if (loss !== "mse" && last.activation !== "linear") fault(`${field}.activation`, last.activation, `${loss} takes logits; legal: linear`);
+  if (loss === "softmax_cross_entropy" && last.units < 2) fault(`${field}.units`, last.units, "softmax over one class is always 1; legal: at least 2, or loss bce");
 }
