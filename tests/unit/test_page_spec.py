@@ -1,0 +1,262 @@
+"""The job spec in the page (nn/spec.js) and in Python (texelgrad.spec): the same defaults, the same refusals."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from texelgrad.errors import Invalid
+from texelgrad.spec import parse_spec
+
+from ..node import call
+
+PROBE = "/tests/unit/spec_probe.js"
+Spec = dict[str, Any]
+
+
+def validate(*specs: Any) -> list[dict[str, Any]]:
+    return call(PROBE, "validateAll", list(specs))
+
+
+# ---- specs that are right -------------------------------------------------------------------------------------------
+
+INITS = [
+    None,
+    "glorot_uniform",
+    "glorot_normal",
+    "he_uniform",
+    "he_normal",
+    "xavier_uniform",
+    "xavier_normal",
+]
+RATE = st.floats(1e-6, 10)
+
+
+def optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Spec]:
+    """Any of these fields, or none."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def with_fields(fixed: Spec, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Spec]:
+    return optional(**fields).map(lambda chosen: fixed | chosen)
+
+
+SCHEDULE = st.one_of(
+    st.just({"type": "constant"}), with_fields({"type": "cosine"}, min_lr=st.floats(0, 1e-6))
+)
+OPTIMIZER = st.one_of(
+    st.tuples(RATE, optional(momentum=st.floats(0, 0.99), schedule=SCHEDULE)).map(
+        lambda parts: {"type": "sgd", "lr": parts[0], **parts[1]}
+    ),
+    with_fields(
+        {"type": "adam"},
+        lr=RATE,
+        beta1=st.floats(0, 0.99),
+        beta2=st.floats(0, 0.9999),
+        eps=RATE,
+        schedule=SCHEDULE,
+    ),
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """Specs that are legal, with more or less left out."""
+    loss = draw(st.sampled_from(["bce", "mse", "softmax_cross_entropy"]))
+    hidden = with_fields(
+        {"type": "dense"},
+        activation=st.sampled_from(["linear", "relu", "sigmoid", "tanh"]),
+        init=st.sampled_from(INITS),
+        bias_init=st.just("zeros"),
+        use_bias=st.just(True),
+    )
+    layers = [layer | {"units": draw(st.integers(1, 300))} for layer in draw(st.lists(hidden, max_size=3))]
+    last = {"type": "dense", "units": draw(st.integers(2, 30))} | draw(optional(init=st.sampled_from(INITS)))
+    sample = draw(st.lists(st.integers(1, 20), min_size=1, max_size=4))
+    flatten = [{"type": "flatten"}] if len(sample) > 1 or draw(st.booleans()) else []
+    length = draw(st.sampled_from(["epochs", "steps"]))
+    train = draw(
+        optional(
+            batch_size=st.one_of(st.none(), st.integers(1, 1000)),
+            seed=st.integers(0, 2**53 - 1),
+            shuffle=st.booleans(),
+            clip=st.none(),
+        )
+    )
+    sections = optional(
+        name=st.text("abc äß🎲", max_size=20),
+        tags=st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True), st.text("abc", max_size=9), max_size=4),
+        metrics=st.just([]) if loss == "mse" else st.sampled_from([[], ["accuracy"]]),
+        data=with_fields({}, validation=optional(fraction=st.floats(0, 0.99)), normalize=st.just("none")),
+        backend=st.sampled_from(["auto", "webgl2"]),
+        allow_software=st.sampled_from([None, True, False]),
+        numerics=optional(on_nonfinite=st.sampled_from(["stop", "continue"])),
+        diagnostics=st.sampled_from(["none", "basic", "full"]),
+        checkpoint=optional(every_steps=st.one_of(st.none(), st.integers(1, 10**6))),
+        limits=optional(wall_s=st.integers(1, 1000), max_attempts=st.integers(1, 10)),
+        spec_version=st.just(1),
+        fine_tune=st.none(),
+    )  # fmt: skip
+    return {
+        "model": {"input": sample, "layers": [*flatten, *layers, last]},
+        "loss": loss,
+        "optimizer": draw(OPTIMIZER),
+        "train": {length: draw(st.integers(1, 10**6)), **train},
+        **draw(sections),
+    }
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(specs())
+def test_defaults_are_the_same(spec: Spec):
+    """Whatever is left out, both sides fill in the same: the plan key and the record depend on it."""
+    given_spec = copy.deepcopy(spec)
+    (answer,) = validate(spec)
+    assert "error" not in answer, answer
+    assert answer["spec"] == parse_spec(given_spec).model_dump(mode="json")
+
+
+def test_a_filled_in_spec_stays_as_it_is():
+    """The worker hands over specs whose defaults are there already."""
+    filled = parse_spec(base()).model_dump(mode="json")
+    assert validate(filled)[0]["spec"] == filled
+
+
+def test_characters_are_counted_alike():
+    """200 emoji are 200 characters in Python and 400 units in JavaScript."""
+    spec = base() | {"name": "🎲" * 200}
+    assert "spec" in validate(spec)[0]
+    assert parse_spec(spec).name == spec["name"]
+
+
+# ---- specs that are wrong -------------------------------------------------------------------------------------------
+
+
+def base() -> Spec:
+    return {
+        "model": {"input": [4], "layers": [{"type": "dense", "units": 5, "activation": "relu"}, {"type": "dense", "units": 3}]},
+        "loss": "softmax_cross_entropy",
+        "optimizer": {"type": "sgd", "lr": 0.1},
+        "train": {"epochs": 2},
+    }  # fmt: skip
+
+
+MISSING = object()
+
+BAD: list[tuple[str, Any, str, str]] = [
+    # path to change, value, field that the error names, part of the legal values that it lists
+    ("colour", "red", "colour", "loss, metrics, model"),
+    ("model.color", 1, "model.color", "input, layers"),
+    ("model.layers.0.color", 1, "model.layers.0.color", "type, units"),
+    ("loss", "hinge", "loss", "softmax_cross_entropy"),
+    ("loss", MISSING, "loss", ""),
+    ("model", MISSING, "model", ""),
+    ("train", MISSING, "train", ""),
+    ("model.input", [], "model.input", "1"),
+    ("model.input", [0], "model.input.0", "1"),
+    ("model.input", [2.5], "model.input.0", "integer"),
+    ("model.input", "4", "model.input", ""),
+    ("model.input", [4, 4], "model.layers.0", "flatten"),
+    ("model.layers", [], "model.layers", "1"),
+    ("model.layers.0.type", "conv9d", "model.layers.0.type", "dense"),
+    ("model.layers.0.units", 0, "model.layers.0.units", "1"),
+    ("model.layers.0.units", "5", "model.layers.0.units", "integer"),
+    ("model.layers.0.units", 65537, "model.layers.0.units", "65536"),
+    ("model.layers.0.activation", "gelu", "model.layers.0.activation", "tanh"),
+    ("model.layers.0.init", "orthogonal", "model.layers.0.init", "he_normal"),
+    ("model.layers.0.use_bias", False, "model.layers.0.use_bias", "true"),
+    ("model.layers.0.name", "a b", "model.layers.0.name", "A-Z"),
+    ("model.layers.0.name", "dense_2", "model.layers.0.name", ""),
+    ("model.layers.1.activation", "sigmoid", "model.layers.1.activation", "linear"),
+    ("model.layers.1.units", 1, "model.layers.1.units", "at least 2"),
+    ("model.layers.1", {"type": "flatten"}, "model.layers.1.type", "dense"),
+    ("optimizer.type", "lion", "optimizer.type", "adam, sgd"),
+    ("optimizer.lr", 0, "optimizer.lr", ""),
+    ("optimizer.lr", "0.1", "optimizer.lr", "number"),
+    ("optimizer.lr", 1e39, "optimizer.lr", ""),
+    ("optimizer.momentum", 1.0, "optimizer.momentum", "1"),
+    ("optimizer.beta1", 0.5, "optimizer.beta1", "momentum"),
+    ("optimizer.schedule", {"type": "step"}, "optimizer.schedule.type", "constant, cosine"),
+    ("optimizer.schedule", {"type": "cosine", "min_lr": 0.2}, "optimizer.schedule.min_lr", "0 to"),
+    ("train.epochs", MISSING, "train", "epochs"),
+    ("train.steps", 3, "train", "epochs"),
+    ("train.epochs", 0, "train.epochs", "1"),
+    ("train.epochs", 2**31, "train.epochs", "2147483647"),
+    ("train.batch_size", -1, "train.batch_size", "1"),
+    ("train.seed", 2**53, "train.seed", ""),
+    ("train.seed", -1, "train.seed", "0"),
+    ("train.shuffle", "yes", "train.shuffle", "boolean"),
+    ("train.clip", 1.0, "train.clip", "null"),
+    ("metrics", ["f1"], "metrics.0", "accuracy"),
+    ("metrics", ["accuracy", "accuracy"], "metrics", "1"),
+    ("data", {"validation": {"fraction": 1.0}}, "data.validation.fraction", "1"),
+    ("data", {"normalize": "standard"}, "data.normalize", "none"),
+    ("data", {"dataset": "digits"}, "data.dataset", "ds_"),
+    ("data", {"dataset": "ds_" + "a" * 26, "synthetic": {"kind": "two_class_points", "rows": 9}}, "data", "dataset"),
+    ("backend", "cpu", "backend", "webgl2"),
+    ("backend", "cuda", "backend", "webgl2"),
+    ("numerics", {"storage": "float16"}, "numerics.storage", "float32"),
+    ("diagnostics", "all", "diagnostics", "basic"),
+    ("checkpoint", {"every_steps": 0}, "checkpoint.every_steps", "1"),
+    ("limits", {"max_attempts": 11}, "limits.max_attempts", "10"),
+    ("fine_tune", {}, "fine_tune", "null"),
+    ("spec_version", 2, "spec_version", "1"),
+    ("name", "x" * 201, "name", "200"),
+    ("name", "a\nb", "name", ""),
+    ("tags", {"1": "x"}, "tags.1", ""),
+]  # fmt: skip
+
+
+def changed(path: str, value: Any) -> Spec:
+    spec: Any = base()
+    at = spec
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for part in parents:
+        at = at[part]
+    if value is MISSING:
+        del at[last]
+    else:
+        at[last] = value
+    return spec
+
+
+def place(field: str) -> str:
+    """Pydantic gives an unknown tag the place of what it tags, and marks the keys of a map."""
+    return field.removesuffix(".type").removesuffix(".[key]")
+
+
+@pytest.mark.parametrize(("path", "value", "field", "legal"), BAD, ids=lambda item: str(item)[:40])
+def test_bad_specs_are_refused(path: str, value: Any, field: str, legal: str):
+    """The error names the field, the value and what is legal; Python names the same fields."""
+    spec = changed(path, value)
+    error = validate(spec)[0]["error"]
+    assert (error["name"], error["code"], error["field"]) == ("EngineError", "spec_invalid", field)
+    assert field in error["message"]
+    assert legal in error["message"]
+    with pytest.raises(Invalid) as caught:
+        parse_spec(spec)
+    ours, theirs = caught.value.faults, error["faults"]
+    assert {place(fault.field) for fault in ours} == {place(fault["field"]) for fault in theirs}
+
+
+def test_every_fault_at_once():
+    """One answer names all there is to mend."""
+    spec = changed("optimizer.lr", -1)
+    spec["train"]["batch_size"] = 0
+    spec["model"]["layers"][0]["units"] = None
+    error = validate(spec)[0]["error"]
+    assert {fault["field"] for fault in error["faults"]} == {
+        "optimizer.lr",
+        "train.batch_size",
+        "model.layers.0.units",
+    }
+
+
+@pytest.mark.parametrize("spec", [None, [], "digits", 7])
+def test_what_is_no_object(spec: Any):
+    """A spec that is no object at all."""
+    assert validate(spec)[0]["error"]["code"] == "spec_invalid"
