@@ -200,7 +200,7 @@ class Foreman(threading.Thread):
                         ending.message,
                         ending.failure,
                     )
-                    self._touch(session, state="idle", attempt_id=None)
+                    self._touch(session, state="starting", attempt_id=None)  # idle with the next proof
             except SQLAlchemyError:
                 _log.exception("attempt %s: can't write its end, next try in %g s", claim.attempt_id, delay_s)
                 time.sleep(delay_s)

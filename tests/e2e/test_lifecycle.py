@@ -117,7 +117,7 @@ def test_a_killed_serve_takes_everything_with_it():
 def test_stopping_leaves_nothing_and_queues_the_job_again(long_job: dict[str, Any]):
     """SIGTERM in the middle of a job: it goes back to the queue, uncounted, and the next start finishes it."""
     with Stack() as stack:
-        job = _train_until(stack, {**long_job, "train": {"steps": 30_000}}, 1_500)
+        job = _train_until(stack, {**long_job, "train": {"steps": 15_000}}, 1_500)
         stack.process.terminate()
         assert stack.wait_for_end() == 0
         assert stack.left_behind() == []
