@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I
-_ROW_ALIGNMENT = 8
+_ROW_ALIGNMENT = 16
 _RENDER_TARGETS = 8
 _LAYERS = 4  # rows that one fragment writes
 _MAX_SLOTS = 64
 _ROW_LOSS_BYTES = 8 << 20
 _TELEMETRY_LINES = 64
+_TEXELS_OF_PART = 4096
+_SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Sizes:
     """What the memory depends on."""
 
     layers: Sequence[tuple[int, int]]  # inputs and units of each dense layer
+    softmax: bool
     states: int  # of the optimizer, for each weight
     input_columns: int
     target_columns: int
@@ -58,10 +61,18 @@ def texture_bytes(sizes: Sizes) -> int:
     total += sum(_tensor(batch, units) for units in widths)
     total += 2 * (_tensor(batch, max(widths)) + _tensor(stage, max(widths)))
 
-    for rows, textures in ((batch, 1), (stage, 2)):  # losses; losses and hits
-        texels = rows // 4 * math.ceil(widths[-1] / 4)
+    columns = math.ceil(widths[-1] / 4)
+    by_row = sizes.softmax and widths[-1] > 4  # then one fragment sees a row
+    for rows, textures, one_a_row in (
+        (batch, 1, by_row and columns > _SHORT_ROW),  # losses
+        (stage, 2, by_row),  # losses and hits
+    ):
+        texels = rows if one_a_row else rows // 4 * columns
         slots = max(1, min(_MAX_SLOTS, _ROW_LOSS_BYTES // (texels * _TEXEL_BYTES)))
-        total += textures * _folded(texels, slots, _TEXEL_BYTES) + slots * _TELEMETRY_LINES * _TEXEL_BYTES
+        parts = 2 * math.ceil(texels / _TEXELS_OF_PART)
+        total += textures * _folded(texels, slots, _TEXEL_BYTES)
+        total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
+        total += _tensor(rows, 4, 1) if one_a_row else 0
     return total
 
 

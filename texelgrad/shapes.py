@@ -107,6 +107,7 @@ def _texture_bytes(
     return texture_bytes(
         Sizes(
             layers=sizes,
+            softmax=spec.loss == "softmax_cross_entropy",
             states=2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0),
             input_columns=math.prod(x.shape[1:]),
             target_columns=1 if classes else sizes[-1][1],

@@ -28,6 +28,8 @@ SGD, MOMENTUM, ADAM = (
         ([64, 64, 10], 1797, 128, "softmax_cross_entropy", ADAM, 0.2, 10),
         ([784, 512, 512, 10], 60_000, 128, "softmax_cross_entropy", ADAM, 0, None),
         ([1024, 2048, 2048, 1000], 2000, 256, "softmax_cross_entropy", SGD, 0, None),
+        ([64, 257], 512, 64, "softmax_cross_entropy", ADAM, 0.2, None),
+        ([1, 1000], 3000, None, "mse", SGD, 0.5, 1000),  # row losses of 250 texels a row
         ([1, 1], 1, None, "mse", SGD, 0, None),
         ([1, 1], 100_000, None, "mse", SGD, 0, None),
         ([3, 5, 7, 2], 17, 4, "mse", MOMENTUM, 0.3, 2),

@@ -81,17 +81,19 @@ export class Lowering {
    * @param {number} context.maxDrawBuffers
    * @param {RowsWanted} context.wanted
    * @param {number} context.batchRows aligned rows of a batch
-   * @param {number} context.slots batches in flight
+   * @param {number} context.maxArrayLayers
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters and states lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, wanted, batchRows, slots, shared, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows, shared, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
     this.batchRows = batchRows;
-    this.slots = slots;
+    this.maxArrayLayers = maxArrayLayers;
+    /** Batches in flight: as many as the row losses may keep. */
+    this.slots = 0;
     this.shared = shared;
     this.places = new Map(fixed);
     this.phase = phase;
@@ -166,6 +168,7 @@ export class Lowering {
 
   /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
   writeRows(alias, name, domain) {
+    this.slots ||= Math.max(1, Math.min(MAX_SLOTS, this.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / (domain.texels * 16))));
     const layout = { ...domain, layers: this.slots };
     let place = this.places.get(name);
     if (!place) {
@@ -241,8 +244,10 @@ export function lower(plan, limits, rows, wanted = ROWS) {
   const layers = rowsPerFragment(wanted.activation, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
   const columns = { x: size(plan.inputShape), target: plan.targetColumns };
-  if (batch / layers > MAX_TRIPS) {
-    throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * layers}`, { field: "train.batch_size" });
+  if (batch / ROW_ALIGNMENT > MAX_TRIPS) {
+    throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * ROW_ALIGNMENT}`, {
+      field: "train.batch_size",
+    });
   }
 
   /** @type {Map<string, Place>} */
@@ -272,16 +277,12 @@ export function lower(plan, limits, rows, wanted = ROWS) {
 
   /** @type {number[]} */
   const shared = [];
-  const slotsFor = (/** @type {number} */ alignedRows) => {
-    const bytes = (alignedRows / 4) * ceilDiv(size(plan.outputShape), 4) * 16;
-    return Math.max(1, Math.min(MAX_SLOTS, limits.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / bytes)));
-  };
   const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source) => {
     const fixed = new Map(places);
     for (const fed of ["x", "target"]) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
     const phase = plan.phases[name];
-    const { maxDrawBuffers } = limits;
-    const lowering = new Lowering({ arena, maxDrawBuffers, wanted, batchRows: alignedRows, slots: slotsFor(alignedRows), shared, fixed, phase });
+    const { maxDrawBuffers, maxArrayLayers } = limits;
+    const lowering = new Lowering({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows: alignedRows, shared, fixed, phase });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };
   };
