@@ -95,7 +95,7 @@ export async function inspect(spec, x, y, options = {}) {
             return [name, stored(session, name, after && ["parameter", "state"].includes(kind) ? now ^ 1 : now)];
           }),
         );
-      const made = group.ops.flatMap((op) => Object.values(op.outputs));
+      const made = group.ops.flatMap((op) => [...Object.values(op.outputs), `statistics of ${op.inputs.z}`]);
       groups.push({
         ops: group.ops,
         shaders: executable.lowered.phases.train[index].map(({ source }) => source.shader),

@@ -72,7 +72,15 @@ def test_activations_losses_and_optimizers(browser_page: BrowserPage, activation
         assert "softmax_cross_entropy.frag.glsl" in kernels
 
 
-@pytest.mark.parametrize("device", DEVICES, ids=device_id)
+def quick(device: dict[str, Any]) -> bool:
+    """A device for the quick run: what SwiftShader gets, what a GPU gets, and the fallback with every number of targets."""
+    kind = (device["format"], device["fetch"])
+    return kind in {("rgba32f", "texture"), ("rgba32ui", "texelFetch")} or device == DEVICES[4]
+
+
+@pytest.mark.parametrize(
+    "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
+)
 def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
     """Both formats, both ways of fetching, 8 to 1 render targets; an optimizer that does not fit is refused clearly."""
     for optimizer in OPTIMIZERS:
@@ -100,6 +108,24 @@ def test_stored_gradients(
     device = {"maxDrawBuffers": targets}
     kernels = check(browser_page, sizes, rows, "softmax_cross_entropy", optimizer=optimizer, device=device)
     assert "affine_grad_weights.frag.glsl+update.frag.glsl" in kernels
+
+
+@pytest.mark.parametrize("targets", [8, 4])
+@pytest.mark.parametrize("labels", ["index", "values"])
+def test_softmax_of_long_rows(browser_page: BrowserPage, labels: str, targets: int):
+    """Rows of more than 32 classes take two draws: statistics of each row, then the gradient."""
+    for classes in (33, 258, 1030):
+        kernels = check(
+            browser_page, (3, classes), 13, "softmax_cross_entropy", labels=labels, batch_size=8, batch=1,
+            device={"maxDrawBuffers": targets},
+        )  # fmt: skip
+        assert "softmax_rows.frag.glsl+softmax_grad.frag.glsl" in kernels
+
+
+def test_long_sums_of_row_losses(browser_page: BrowserPage):
+    """More than 4,096 texels of row losses are summed in parts, which the host adds."""
+    check(browser_page, (2, 257), 300, "mse")
+    check(browser_page, (2, 130), 517, "bce")
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
