@@ -1,6 +1,6 @@
 // update: one optimizer step of a parameter whose gradient was stored     after: affine_grad_weights
-// W [K,N], its states, DW [K,N]  ->  W and its states   ROWS weight rows and 4 columns a fragment; DW may be spread over other layers than W
-// Element by element; rounding only.
+// W [K,N], its states, DW [SPLITS,K,N]  ->  W and its states   ROWS weight rows and 4 columns a fragment; DW may be spread over other layers
+// Adds the SPLITS parts of the gradient in their order, f32; then element by element, rounding only.
 // Padding stays 0: gradient, weight and state are 0 there.
 // Reference: browser_runtime/reference/optimizers.js
 #include "lib/optimizer.glsl"
@@ -12,7 +12,10 @@ void main() {
   int shifted = group == BIAS_GROUP ? DW_BIAS_ROW - BIAS_GROUP * ROWS : 0;
 #define OUT(i) { \
     int row = group * ROWS + i + shifted; \
-    vec4 g = row <= DW_BIAS_ROW ? DW_fetch(DW_layer(row), DW_base(row), n) : vec4(0.); \
+    vec4 g = vec4(0.); \
+    if (row <= DW_BIAS_ROW) { \
+      for (int s = 0; s < SPLITS; s++) g += DW_fetch(DW_layer(row), DW_base(row + s * DW_SPLIT_ROWS), n); \
+    } \
     UPDATE(i, g) }
   EACH_ROW(OUT)
 }

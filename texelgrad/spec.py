@@ -10,87 +10,20 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.spec_faults import faults_of
+from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, available
+from texelgrad.spec_layers import Dense, Layer
 
 SPEC_VERSION = 1
 MAX_STEPS = 2**31 - 1
 _FLOAT32_MAX = 3.4028234663852886e38
 _FLOAT32_TINY = 1.1754943508222875e-38  # smaller ones are flushed to zero by GPUs
-
-
-def _refuse(value: Any) -> None:
-    if value is not None:
-        raise PydanticCustomError("not_available", "not available yet", {"expected": "null, or leave it out"})
-
-
-def _available(*legal: Any) -> BeforeValidator:
-    """Accept only what works so far of values that the schema names already."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, (str, bool)) and value not in legal:
-            expected = ", ".join(str(item).lower() if isinstance(item, bool) else str(item) for item in legal)
-            raise PydanticCustomError("not_available", "not available yet", {"expected": expected})
-        return value
-
-    return BeforeValidator(check)
-
-
-Later = Annotated[None, BeforeValidator(_refuse), WithJsonSchema({"type": "null"})]
-"""A field that has its name already, and is refused until it works."""
-
-Float32 = Annotated[float, Field(allow_inf_nan=False, le=_FLOAT32_MAX)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
-Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Init = Literal[
-    "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal"
-]
-
-
-class Strict(BaseModel):
-    """No unknown fields, and no guessing: "32" is not 32."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Dense(Strict):
-    """Fully connected: activation(x W + b), W [in, units]."""
-
-    type: Literal["dense"]
-    name: Name | None = Field(default=None, description="Defaults to dense_<n>, counted from 1.")
-    units: Annotated[int, Field(ge=1, le=65536)]
-    activation: Literal["linear", "relu", "sigmoid", "tanh"] = "linear"
-    init: Init | None = Field(
-        default=None, description="Defaults to he_uniform for relu, else glorot_uniform."
-    )
-    bias_init: Literal["zeros"] = "zeros"
-    use_bias: Annotated[bool, _available(True)] = True
-
-    @model_validator(mode="after")
-    def _fill_in(self) -> Self:
-        init = self.init or ("he_uniform" if self.activation == "relu" else "glorot_uniform")
-        self.init = cast(Init, init.replace("xavier", "glorot"))
-        return self
-
-
-class Flatten(Strict):
-    """Each sample becomes one row, in C order."""
-
-    type: Literal["flatten"]
-    name: Name | None = Field(default=None, description="Defaults to flatten_<n>, counted from 1.")
-
-
-Layer = Annotated[Dense | Flatten, Field(discriminator="type")]
 
 
 class Model(Strict):
@@ -169,7 +102,7 @@ class Data(Strict):
     dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
     synthetic: Synthetic | None = None
     validation: Validation = Field(default_factory=Validation)
-    normalize: Annotated[Literal["none", "standard", "minmax"], _available("none")] = "none"
+    normalize: Annotated[Literal["none", "standard", "minmax"], available("none")] = "none"
 
 
 class Train(Strict):
@@ -220,7 +153,7 @@ class JobSpec(Strict):
     optimizer: Optimizer
     data: Data = Field(default_factory=Data)
     train: Train
-    backend: Annotated[Literal["auto", "webgl2", "cpu"], _available("auto", "webgl2")] = "auto"
+    backend: Annotated[Literal["auto", "webgl2", "cpu"], available("auto", "webgl2")] = "auto"
     allow_software: bool | None = Field(default=None, description="null leaves it to the worker's settings.")
     numerics: Numerics = Field(default_factory=Numerics)
     diagnostics: Literal["none", "basic", "full"] = "basic"

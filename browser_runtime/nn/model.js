@@ -2,7 +2,7 @@
 import { EngineError } from "../errors.js";
 import { Graph } from "./graph.js";
 
-/** A parameter as the user sees it: how it is named, shaped, initialised.
+/** A parameter as the user sees it: how it is named, shaped ([in, out] or [height, width, in, out]), initialised.
  * @typedef {{tensor: string, layer: string, shape: number[], fanIn: number, fanOut: number, init: string, bias: boolean}} Parameter */
 
 /**
@@ -11,36 +11,101 @@ import { Graph } from "./graph.js";
  * @property {Parameter[]} parameters in the order of the layers
  * @property {string} output tensor name of the last layer's output
  * @property {number[]} outputShape
+ * @property {boolean} flat whether the tensor at hand counts as flat, whatever its shape: flattening moves nothing
  */
 
 const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 
 /** @type {Record<string, (model: Model, x: string, layer: any, field: string) => string>} */
 const layers = {
-  // Row-major samples are flat already; a multi-channel activation will need a repacking op here.
-  flatten({ graph }, x) {
-    const tensor = graph.tensor(x);
-    tensor.shape = [size(tensor.shape)];
+  // An input is uploaded flat; any other tensor stays as it is, and the dense layer after it takes its weight rows pixel by pixel.
+  flatten(model, x) {
+    const tensor = model.graph.tensor(x);
+    if (tensor.kind === "input") tensor.shape = [size(tensor.shape)];
+    model.flat = true;
     return x;
   },
 
-  dense({ graph, parameters }, x, layer, field) {
-    const { shape } = graph.tensor(x);
-    if (shape.length !== 1) {
+  dense(model, x, layer, field) {
+    const { shape } = model.graph.tensor(x);
+    if (shape.length !== 1 && !model.flat) {
       throw new EngineError("spec_invalid", `${field}: dense needs a flat input, this one is [${shape}]; put a flatten before it`, { field });
     }
-    const [fanIn, fanOut] = [shape[0], layer.units];
-    const w = graph.add({ name: layer.name, kind: "parameter", shape: [fanIn, fanOut], batched: false, bias: true });
-    parameters.push({ tensor: w, layer: layer.name, shape: [fanIn, fanOut], fanIn, fanOut, init: layer.init, bias: true });
-    const linear = layer.activation === "linear";
-    const z = graph.add({ name: `${layer.name}.${linear ? "y" : "z"}`, kind: "activation", shape: [fanOut], batched: true });
-    graph.op("affine", { x, w }, { y: z });
-    if (linear) return z;
-    const y = graph.add({ name: `${layer.name}.y`, kind: "activation", shape: [fanOut], batched: true });
-    graph.op("activation", { x: z }, { y }, { fn: layer.activation });
+    model.flat = false;
+    const [fanIn, fanOut] = [size(shape), layer.units];
+    const pixels = fanIn / /** @type {number} */ (shape.at(-1));
+    const w = addParameter(model, layer, { shape: [fanIn, fanOut], blocks: [pixels, fanIn / pixels, fanOut], fanIn, fanOut });
+    return activated(model, layer, "affine", { x, w }, [fanOut], {});
+  },
+
+  conv2d(model, x, layer, field) {
+    const { shape } = model.graph.tensor(x);
+    if (shape.length !== 3 || model.flat) {
+      throw new EngineError("spec_invalid", `${field}: conv2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
+    }
+    const geometry = slide(shape, layer, layer.kernel, layer.dilation, field);
+    const [taps, channels] = [layer.kernel[0] * layer.kernel[1], shape[2]];
+    const kernel = [...layer.kernel, channels, layer.filters];
+    const w = addParameter(model, layer, { shape: kernel, blocks: kernel, fanIn: taps * channels, fanOut: taps * layer.filters });
+    const output = [...geometry.size, layer.filters];
+    return activated(model, layer, "conv2d", { x, w }, output, { ...geometry, input: shape, output });
+  },
+
+  max_pool2d(model, x, layer, field) {
+    const { shape } = model.graph.tensor(x);
+    if (shape.length !== 3 || model.flat) {
+      throw new EngineError("spec_invalid", `${field}: max_pool2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
+    }
+    const geometry = slide(shape, layer, layer.size, [1, 1], field);
+    const output = [...geometry.size, shape[2]];
+    const y = model.graph.add({ name: `${layer.name}.y`, kind: "activation", shape: output, batched: true });
+    model.graph.op("max_pool2d", { x }, { y }, { ...geometry, input: shape, output });
     return y;
   },
 };
+
+/**
+ * @param {Model} model @param {any} layer
+ * @param {{shape: number[], blocks: number[], fanIn: number, fanOut: number}} parts `blocks`: the same values as [...blocks, rows, columns]
+ */
+function addParameter({ graph, parameters }, layer, { shape, blocks, fanIn, fanOut }) {
+  const tensor = graph.add({ name: layer.name, kind: "parameter", shape: blocks, batched: false, bias: true });
+  parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init: layer.init, bias: true });
+  return tensor;
+}
+
+/** An op and the layer's activation behind it. @param {Model} model @param {any} layer @param {string} op
+ * @param {Record<string, string>} inputs @param {number[]} shape @param {Record<string, any>} attrs */
+function activated({ graph }, layer, op, inputs, shape, attrs) {
+  const linear = layer.activation === "linear";
+  const z = graph.add({ name: `${layer.name}.${linear ? "y" : "z"}`, kind: "activation", shape, batched: true });
+  graph.op(op, inputs, { y: z }, attrs);
+  if (linear) return z;
+  const y = graph.add({ name: `${layer.name}.y`, kind: "activation", shape, batched: true });
+  graph.op("activation", { x: z }, { y }, { fn: layer.activation });
+  return y;
+}
+
+/**
+ * Where a sliding window stands: size of its output, and the padding before the first row and column.
+ * `same` pads as TensorFlow does: output = ceil(input / stride), the odd pixel behind.
+ * @param {number[]} shape [height, width, channels] @param {any} layer @param {number[]} window @param {number[]} dilation @param {string} field
+ */
+function slide(shape, layer, window, dilation, field) {
+  const { stride, padding } = layer;
+  const axis = (/** @type {0|1} */ i) => {
+    const extent = (window[i] - 1) * dilation[i] + 1;
+    const total = padding === "same" ? Math.max(0, (Math.ceil(shape[i] / stride[i]) - 1) * stride[i] + extent - shape[i]) : 0;
+    const [before, after] = Array.isArray(padding) ? padding[i] : [Math.floor(total / 2), Math.ceil(total / 2)];
+    const size = Math.floor((shape[i] + before + after - extent) / stride[i]) + 1;
+    if (size < 1) {
+      throw new EngineError("spec_invalid", `${field}: a window of ${extent} does not fit ${shape[i]} + ${before + after} ${i ? "columns" : "rows"}`, { field });
+    }
+    return { before, size };
+  };
+  const [rows, columns] = [axis(0), axis(1)];
+  return { window, stride, dilation, padding: [rows.before, columns.before], size: [rows.size, columns.size] };
+}
 
 /**
  * Builds the forward graph of a validated spec whose defaults are filled in, up to the last layer's output.
@@ -50,7 +115,7 @@ const layers = {
 export function buildModel(spec) {
   const graph = new Graph();
   /** @type {Model} */
-  const model = { graph, parameters: [], output: "", outputShape: [] };
+  const model = { graph, parameters: [], output: "", outputShape: [], flat: false };
   let y = graph.add({ name: "x", kind: "input", shape: [...spec.model.input], batched: true });
   spec.model.layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const build = layers[layer.type];

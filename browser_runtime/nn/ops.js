@@ -23,6 +23,20 @@ export const backward = {
     if (dw) graph.op("affine_grad_weights", { x, dy: gradient }, { dw });
   },
 
+  conv2d(graph, op, gradient, want) {
+    const { x, w } = op.inputs;
+    const dx = want(x);
+    if (dx) graph.op("conv2d_grad_input", { dy: gradient, w }, { dx }, op.attrs);
+    const dw = want(w);
+    if (dw) graph.op("conv2d_grad_weights", { x, dy: gradient }, { dw }, op.attrs);
+  },
+
+  // The gradient goes to the first largest element of each window.
+  max_pool2d(graph, op, gradient, want) {
+    const dx = want(op.inputs.x);
+    if (dx) graph.op("max_pool2d_grad", { x: op.inputs.x, y: op.outputs.y, dy: gradient }, { dx }, op.attrs);
+  },
+
   // Every activation so far declares gradFrom: "output": its derivative is a function of y alone, so x need not be kept.
   activation(graph, op, gradient, want) {
     const dx = want(op.inputs.x);

@@ -23,6 +23,10 @@ const epilogues = {
   loss: [{ types: LOSS_FAMILY }],
   affine_grad_input: [{ types: ["activation_grad"] }],
   affine_grad_weights: [{ types: ["update"] }],
+  conv2d: [{ types: ["activation"] }],
+  conv2d_grad_input: [{ types: ["activation_grad"] }],
+  conv2d_grad_weights: [{ types: ["update"] }],
+  max_pool2d_grad: [{ types: ["activation_grad"] }],
 };
 
 /** A fragment holds 4 columns of a row: enough for a loss that treats each output alone, or for up to 4 outputs.

@@ -1,8 +1,10 @@
 // index.js: every op of the engine in float64 by the name it has in the graph: inputs and attributes in, outputs out.
 import { activations } from "./activations.js";
+import { conv2d, conv2dGradInput, conv2dGradWeights } from "./conv2d.js";
 import { dense, denseGradInput, denseGradWeights } from "./dense.js";
 import { gather } from "./gather.js";
 import { correctRows, lossGrad, lossRows } from "./losses.js";
+import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
 import { update } from "./optimizers.js";
 import { map, zip } from "./tensor.js";
@@ -19,6 +21,13 @@ export const ops = {
   affine: ({ x, kernel, bias = null }) => ({ y: dense(x, kernel, bias) }),
   affine_grad_input: ({ dy, kernel }) => ({ dx: denseGradInput(dy, kernel) }),
   affine_grad_weights: ({ x, dy }) => denseGradWeights(x, dy),
+
+  conv2d: ({ x, kernel, bias }, geometry) => ({ y: conv2d(x, kernel, bias, geometry) }),
+  conv2d_grad_input: ({ dy, kernel }, geometry) => ({ dx: conv2dGradInput(dy, kernel, geometry) }),
+  conv2d_grad_weights: ({ x, dy }, geometry) => conv2dGradWeights(x, dy, geometry.window, geometry),
+
+  max_pool2d: ({ x }, geometry) => ({ y: maxPool2d(x, geometry) }),
+  max_pool2d_grad: ({ x, dy }, geometry) => ({ dx: maxPool2dGrad(x, dy, geometry) }),
 
   activation: ({ x }, { fn }) => ({ y: map(x, activations[fn].value) }),
   // from y, or where the caller kept it, from x

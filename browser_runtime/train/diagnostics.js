@@ -57,10 +57,12 @@ export async function diagnose(session, level) {
 
 /** Multiply-adds of a group in the reference. @param {Session} session @param {Group} group @param {number} rows */
 function work({ plan }, { ops }, rows) {
-  const product = ops.find((op) => op.type.startsWith("affine"));
-  const w = product && (product.inputs.w ?? ops.find((op) => op.type === "update")?.inputs.w);
-  const shape = w ? plan.phases.train.tensors.get(w)?.shape ?? [0, 0] : plan.outputShape;
-  return shape.reduce((a, b) => a * b, rows);
+  const { tensors } = plan.phases.train;
+  const product = ops[0];
+  const w = product.inputs.w ?? ops.find((op) => op.type === "update")?.inputs.w;
+  const pixels = product.type.startsWith("conv2d") ? product.attrs.output[0] * product.attrs.output[1] : 1;
+  const shape = tensors.get(w ?? Object.values(product.inputs)[0])?.shape ?? [];
+  return shape.reduce((a, b) => a * b, rows * pixels);
 }
 
 /**
@@ -81,7 +83,7 @@ async function compareLosses(session, budget) {
     budget.left -= cost;
     await loadBatch(session, step, values);
     const order = groups.flatMap((group) => group.ops);
-    execute(order, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
+    execute(order, plan.phases.train.tensors, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
     const reference = mean(values.get("loss").data);
     const loss = session.firstLosses[step];
     out.push({ step: step + 1, loss, reference, relativeError: Math.abs(loss - reference) / Math.abs(reference) });
@@ -122,7 +124,7 @@ async function compareOperators(session, budget) {
     /** @type {Values} */
     const values = new Map();
     for (const name of Object.values(group.inputs)) values.set(name, batch.get(name) ?? read(name, old));
-    execute(group.ops, values, { lr, t });
+    execute(group.ops, tensors, values, { lr, t });
     for (const name of new Set(Object.values(group.outputs))) {
       const kind = tensors.get(name)?.kind ?? "";
       const got = flat(read(name, ["parameter", "state"].includes(kind) ? old ^ 1 : old));
@@ -139,8 +141,12 @@ function readValue({ executable, plan }, name, parity, rows) {
   const info = plan.phases.train.tensors.get(name);
   if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
   const { data, bias } = executable.readTensor(name, parity);
+  if (bias) {
+    const owner = plan.parameters.find((p) => name === p.tensor || name.startsWith(`${p.tensor}.`));
+    return parameter(owner?.shape ?? [], data, bias);
+  }
   const { columns } = executable.place(name).layout;
-  return bias ? parameter(info?.shape ?? [], data, bias) : tensor([rows, columns], data.subarray(0, rows * columns));
+  return tensor([rows, ...(info?.shape ?? [])], data.subarray(0, rows * columns));
 }
 
 /** @param {Session} session @param {Weights} weights @returns {Values} with the states of step 0 */
@@ -148,7 +154,7 @@ function parameters({ plan }, weights) {
   const values = new Map();
   for (const { tensor: name, shape } of plan.parameters) {
     values.set(name, parameter(shape, weights[`${name}.kernel`].data, weights[`${name}.bias`].data));
-    for (const state of plan.states) values.set(`${name}.${state}`, parameter(shape, new Float64Array(shape[0] * shape[1]), new Float64Array(shape[1])));
+    for (const state of plan.states) values.set(`${name}.${state}`, parameter(shape, new Float64Array(weights[`${name}.kernel`].data.length), new Float64Array(weights[`${name}.bias`].data.length)));
   }
   return values;
 }
@@ -158,14 +164,15 @@ async function loadBatch({ batches, data, plan, executable }, step, values) {
   const b = step % batches.perEpoch;
   const aligned = executable.sizes.batch;
   const order = batches.order(Math.floor(step / batches.perEpoch), aligned).subarray(b * aligned, b * aligned + batches.rows(b));
-  const gather = async (/** @type {import("./data.js").ArraySource} */ source, /** @type {number} */ columns) => {
+  const gather = async (/** @type {import("./data.js").ArraySource} */ source, /** @type {number[]} */ shape) => {
+    const columns = shape.reduce((a, b) => a * b, 1);
     const out = new Float64Array(order.length * columns);
     // What the device holds is float32.
     for (let i = 0; i < order.length; i++) out.set(Float32Array.from(await readRows(source, order[i], 1)), i * columns);
-    return tensor([order.length, columns], out);
+    return tensor([order.length, ...shape], out);
   };
-  values.set("x", await gather(data.x, plan.inputShape[0]));
-  values.set("target", await gather(data.y, plan.targetColumns));
+  values.set("x", await gather(data.x, plan.inputShape));
+  values.set("target", await gather(data.y, [plan.targetColumns]));
 }
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */

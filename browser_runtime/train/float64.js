@@ -9,13 +9,19 @@ import { tensor } from "../reference/tensor.js";
 /** @typedef {Map<string, any>} Values tensor name -> Tensor or Parameter */
 
 /** @param {number[]} shape @param {ArrayLike<number>} kernel @param {ArrayLike<number>} bias @returns {Parameter} */
-export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kernel), bias: tensor([shape[1]], bias) });
+export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kernel), bias: tensor(shape.slice(-1), bias) });
+
+/** Flattening moves nothing: a dense layer reads an image as a row. @param {Tensor} x @returns {Tensor} */
+const rows = ({ shape, data }) => ({ shape: [shape[0], data.length / shape[0]], data });
 
 /** How the reference names what a graph op reads and writes. @type {Record<string, (inputs: Record<string, any>, attrs: any) => Record<string, any>>} */
 const adapters = {
-  affine: ({ x, w }) => reference.affine({ x, kernel: w.kernel, bias: w.bias }, {}),
+  affine: ({ x, w }) => reference.affine({ x: rows(x), kernel: w.kernel, bias: w.bias }, {}),
   affine_grad_input: ({ dy, w }) => reference.affine_grad_input({ dy, kernel: w.kernel }, {}),
-  affine_grad_weights: (inputs) => ({ dw: reference.affine_grad_weights(inputs, {}) }),
+  affine_grad_weights: ({ x, dy }) => ({ dw: reference.affine_grad_weights({ x: rows(x), dy }, {}) }),
+  conv2d: ({ x, w }, attrs) => reference.conv2d({ x, kernel: w.kernel, bias: w.bias }, attrs),
+  conv2d_grad_input: ({ dy, w }, attrs) => reference.conv2d_grad_input({ dy, kernel: w.kernel }, attrs),
+  conv2d_grad_weights: (inputs, attrs) => ({ dw: reference.conv2d_grad_weights(inputs, attrs) }),
   update({ w, dw, ...states }, attrs) {
     const part = (/** @type {"kernel"|"bias"} */ key) =>
       reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, attrs);
@@ -26,13 +32,19 @@ const adapters = {
 
 /**
  * @param {Op[]} ops in an order of execution
+ * @param {Map<string, import("../nn/graph.js").Tensor>} tensors of the graph
  * @param {Values} values what the ops read; what they write is added
  * @param {{lr: number, t: number}} [step] of the optimizer, t counted from 1
  */
-export function execute(ops, values, step) {
+export function execute(ops, tensors, values, step) {
   for (const op of ops) {
     const inputs = Object.fromEntries(Object.entries(op.inputs).map(([key, name]) => [key, values.get(name)]));
     const outputs = (adapters[op.type] ?? reference[op.type])(inputs, { ...op.attrs, ...step });
-    for (const [key, name] of Object.entries(op.outputs)) values.set(name, outputs[key]);
+    for (const [key, name] of Object.entries(op.outputs)) {
+      const info = tensors.get(name);
+      const value = outputs[key];
+      const image = info?.batched && info.kind !== "rows";
+      values.set(name, image ? { shape: [value.shape[0], ...info.shape], data: value.data } : value);
+    }
   }
 }

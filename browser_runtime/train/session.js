@@ -63,7 +63,10 @@ export function estimate(input, shapes) {
 }
 
 /** @param {import("../plan/plan.js").Plan} plan */
-const countParameters = ({ parameters }) => parameters.reduce((sum, { shape, bias }) => sum + shape[0] * shape[1] + (bias ? shape[1] : 0), 0);
+const countParameters = ({ parameters }) => parameters.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1) + units(shape), 0);
+
+/** Columns of a kernel, one bias each. @param {number[]} shape */
+const units = (shape) => /** @type {number} */ (shape.at(-1));
 
 export class Session {
   /**
@@ -376,7 +379,7 @@ export class Session {
     const weights = {};
     this.plan.parameters.forEach(({ tensor, shape, fanIn, fanOut, init }, parameterIndex) => {
       weights[`${tensor}.kernel`] = { shape, data: initialize(init, shape, { fanIn, fanOut, seed: this.spec.train.seed, parameterIndex }) };
-      weights[`${tensor}.bias`] = { shape: [shape[1]], data: new Float32Array(shape[1]) };
+      weights[`${tensor}.bias`] = { shape: [units(shape)], data: new Float32Array(units(shape)) };
     });
     return weights;
   }
@@ -395,7 +398,7 @@ export class Session {
     for (const { tensor, shape } of this.plan.parameters) {
       const { data, bias } = this.executable.readTensor(state ? `${tensor}.${state}` : tensor);
       weights[`${tensor}.kernel${state && `.${state}`}`] = { shape, data };
-      weights[`${tensor}.bias${state && `.${state}`}`] = { shape: [shape[1]], data: /** @type {Float32Array} */ (bias) };
+      weights[`${tensor}.bias${state && `.${state}`}`] = { shape: [units(shape)], data: /** @type {Float32Array} */ (bias) };
     }
     return weights;
   }
@@ -418,7 +421,7 @@ export class Session {
   /** @param {Weights} weights @param {string} state @throws {EngineError} data_invalid where one is missing or has another shape */
   checkWeights(weights, state) {
     const names = this.tensorNames(state);
-    this.plan.parameters.flatMap(({ shape }) => [shape, [shape[1]]]).forEach((wanted, i) => {
+    this.plan.parameters.flatMap(({ shape }) => [shape, [units(shape)]]).forEach((wanted, i) => {
       const name = names[i];
       const given = weights[name];
       const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `weights: ${name} ${why}`, { field: name });

@@ -1,7 +1,14 @@
-// epilogue: keeps the layout's promise that lanes past the last column and rows past the last row are zero.
+// epilogue: keeps the layout's promise that lanes past a pixel's last channel and rows past the last row are zero.
+
+// Which 4 channels of its pixel a column texel holds.
+#if TEXELS_PER_PIXEL == TEXELS_PER_ROW
+int channelTexel(int n) { return n; }
+#else
+int channelTexel(int n) { return n % TEXELS_PER_PIXEL; }
+#endif
 
 // Selects instead of multiplying: 0 * NaN is NaN, and padding must be zero even then.
-vec4 padded(vec4 value, int column4, int row) {
-  bvec4 inside = lessThan(ivec4(0, 1, 2, 3) + 4 * column4, ivec4(row < uRows ? COLUMNS : 0));
+vec4 padded(vec4 value, int n, int row) {
+  bvec4 inside = lessThan(ivec4(0, 1, 2, 3) + 4 * channelTexel(n), ivec4(row < uRows ? CHANNELS : 0));
   return mix(vec4(0.), value, inside);
 }

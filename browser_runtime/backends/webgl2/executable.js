@@ -277,9 +277,7 @@ export class Executable {
     const { slots, layout } = this.place(`${name}.data`);
     const { columns, texelsPerRow } = layout;
     const rows = values.length / columns;
-    const texels = new Float32Array(rows * texelsPerRow * 4);
-    if (columns === texelsPerRow * 4) texels.set(values);
-    else for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) texels[r * texelsPerRow * 4 + c] = values[r * columns + c];
+    const texels = pack({ ...layout, rows, folded: false }, values, null, { width: texelsPerRow, height: rows });
     if (layout.folded) this.upload(slots[0], firstRow * texelsPerRow, texels, false);
     else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
   }

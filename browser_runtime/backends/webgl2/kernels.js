@@ -1,5 +1,5 @@
 // Kernels: for each kernel family of the plan, the draws that compute one of its groups. Pure data, no GL.
-import { rowsPerFragment } from "./layout.js";
+import { matrixOf, rowsPerFragment } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering, Draw } from "./lower.js" */
@@ -19,6 +19,9 @@ const BLOCK = 64;
  * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200.
  */
 const FETCHES_WORTH_A_DRAW = 100_000;
+
+/** Fragments that a draw should have: what a GPU holds at once. */
+const FRAGMENTS = 8192;
 
 /** Texels of a row up to which each column's fragment reads the whole row, rather than a draw of its own once. */
 const SHORT_ROW = 8;
@@ -83,7 +86,7 @@ export const kernels = {
       const { defines, reads, writes } = lossParts(lowering, group, domain);
       return [lowering.draw("softmax_cross_entropy", { defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
     }
-    const rows = lowering.scratch(`statistics of ${z}`, { rows: lowering.batchRows, columns: 4, layers: 1 });
+    const rows = lowering.scratch(`statistics of ${z}`, lowering.measure({ rows: lowering.batchRows, columns: 4, layers: 1 }));
     const { defines, reads, writes } = lossParts(lowering, group, rows.layout);
     const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
     const statistics = lowering.draw("softmax_rows", {
@@ -117,39 +120,119 @@ export const kernels = {
     ];
   },
 
+  conv2d(lowering, group) {
+    const conv = find(group, "conv2d");
+    const activation = find(group, "activation");
+    const y = (activation ?? conv).outputs.y;
+    return [
+      lowering.draw("conv2d", {
+        defines: { ...windowDefines(conv.attrs), ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
+        reads: [lowering.read("X", conv.inputs.x), lowering.read("W", conv.inputs.w)],
+        writes: [lowering.write("Y", y)],
+        domain: lowering.layout(y),
+      }),
+    ];
+  },
+
+  conv2d_grad_input(lowering, group) {
+    const conv = find(group, "conv2d_grad_input");
+    const grad = find(group, "activation_grad");
+    const dx = (grad ?? conv).outputs.dx;
+    return [
+      lowering.draw("conv2d_grad_input", {
+        defines: { ...windowDefines(conv.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        reads: [
+          lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : []),
+        ],
+        writes: [lowering.write("DX", dx)],
+        domain: lowering.layout(dx),
+      }),
+    ];
+  },
+
+  conv2d_grad_weights(lowering, group) {
+    const { inputs, attrs } = find(group, "conv2d_grad_weights");
+    const { update, states, gradient } = updateParts(lowering, group);
+    const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
+    const { shape, bias } = lowering.tensor(gradient);
+    const one = lowering.measure({ ...matrixOf(shape), layers, bias });
+    // Enough fragments to fill a device, and no less than a line of 4 samples each.
+    const lines = (lowering.batchRows / 4) * attrs.output[0];
+    const splits = Math.max(1, Math.min(lines, Math.ceil(FRAGMENTS / one.texels)));
+    const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
+    return [
+      lowering.draw("conv2d_grad_weights", {
+        defines: { ...windowDefines(attrs), SPLITS: splits, WEIGHT_GROUPS: one.groups },
+        reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
+        writes: [lowering.write("DW", gradient)],
+        domain: stored,
+      }),
+      lowering.draw("update", { ...update, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
+    ];
+  },
+
+  max_pool2d(lowering, { ops: [{ inputs, outputs, attrs }] }) {
+    const domain = lowering.layout(outputs.y);
+    return [
+      lowering.draw("max_pool2d", { defines: windowDefines(attrs), reads: [lowering.read("X", inputs.x)], writes: [lowering.write("Y", outputs.y)], domain }),
+    ];
+  },
+
+  max_pool2d_grad(lowering, group) {
+    const pool = find(group, "max_pool2d_grad");
+    const grad = find(group, "activation_grad");
+    const dx = (grad ?? pool).outputs.dx;
+    return [
+      lowering.draw("max_pool2d_grad", {
+        defines: { ...windowDefines(pool.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        reads: [lowering.read("X", pool.inputs.x), lowering.read("Y", pool.inputs.y), lowering.read("DY", pool.inputs.dy)],
+        writes: [lowering.write("DX", dx)],
+        domain: lowering.layout(dx),
+      }),
+    ];
+  },
+
   affine_grad_weights(lowering, group) {
     const { x, dy } = find(group, "affine_grad_weights").inputs;
-    const update = find(group, "update");
-    const { w, dw: gradient, ...states } = update.inputs;
-    const names = Object.keys(states);
-    const domain = lowering.layout(w);
-    const optimizer = { OPTIMIZER: optimizerName(update.attrs.optimizer) };
-    const stateReads = names.map((key) => lowering.read(key.toUpperCase(), states[key]));
-    const writes = [lowering.write("W", w), ...names.map((key) => lowering.write(key.toUpperCase(), states[key]))];
+    const { update, states, gradient } = updateParts(lowering, group);
+    const { domain } = update;
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
 
     // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
     const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
     const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
-    if (saved < FETCHES_WORTH_A_DRAW || names.length === 0) {
-      return [
-        lowering.draw("affine_grad_weights", {
-          defines: optimizer,
-          reads: [...reads, lowering.read("W", w), ...stateReads],
-          writes,
-          domain,
-        }),
-      ];
-    }
-    const { shape, bias } = lowering.phase.tensors.get(gradient) ?? { shape: [0, 0] };
-    const stored = lowering.scratch(gradient, { rows: shape[0], columns: shape[1], layers: wide, bias }).layout;
+    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) return [lowering.draw("affine_grad_weights", { ...update, reads: [...reads, ...states] })];
+    const { shape, bias } = lowering.tensor(gradient);
+    const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
     return [
       lowering.draw("affine_grad_weights", { defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
-      lowering.draw("update", { defines: optimizer, reads: [lowering.read("DW", gradient), lowering.read("W", w), ...stateReads], writes, domain }),
+      lowering.draw("update", { ...update, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
 };
+
+/** What a draw that ends in the update needs: all but the gradient. `states` begins with the parameter. @param {Lowering} lowering @param {any} group */
+function updateParts(lowering, group) {
+  const { inputs, attrs } = find(group, "update");
+  const { dw, ...kept } = inputs;
+  const names = Object.keys(kept);
+  return {
+    gradient: dw,
+    states: names.map((key) => lowering.read(key.toUpperCase(), kept[key])),
+    update: {
+      defines: { OPTIMIZER: optimizerName(attrs.optimizer) },
+      writes: names.map((key) => lowering.write(key.toUpperCase(), kept[key])),
+      domain: lowering.layout(kept.w),
+    },
+  };
+}
+
+/** lib/window.glsl's. @param {any} attrs */
+function windowDefines({ window, stride, dilation, padding, input, output }) {
+  const pair = (/** @type {number[]} */ [y, x]) => `ivec2(${y}, ${x})`;
+  return { WINDOW: pair(window), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(input), OUTPUT: pair(output) };
+}
 
 /** @param {any} optimizer */
 function optimizerName(optimizer) {

@@ -1,16 +1,22 @@
 // Layout: where a logical tensor's elements lie in a texture array. Pure arithmetic; the storage format is defined here, once.
 //
-// A tensor is a matrix [rows, columns] (samples or weight rows, times columns). Row r lies in layer r mod R ("rows interleave over R
-// layers"), in row group floor(r / R). A texel holds 4 columns.
+// A tensor is a matrix [rows, columns]: samples or weight rows, times columns. Columns are pixels x channels (one pixel where the tensor is
+// flat); a texel holds 4 channels of a pixel, so a pixel starts a texel. Row r lies in layer r mod R ("rows interleave over R layers"), in
+// row group floor(r / R). Weight rows come in blocks, one for each tap of a convolution or pixel of a dense layer's input, and a block starts
+// on a multiple of 4 rows: the 4 channels of an input texel always meet 4 consecutive weight rows, and flattening costs nothing.
 // Plain: column texel n of group g lies at x = n, y = g. Folded, where the rows are very short or the matrix is longer or wider than a
 // texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
-// Lanes past the last column and rows past the last row are zero, always: kernels rely on it and every epilogue writes it.
+// Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 
 /**
  * @typedef {object} Layout
- * @property {number} rows rows that hold data, the bias row not counted
- * @property {number} columns
+ * @property {number} rows that hold data, the bias row not counted
+ * @property {number} blockRows rows of a block
+ * @property {number} blockStride rows from a block's start to the next one's
+ * @property {number} columns pixels * channels
+ * @property {number} channels
+ * @property {number} texelsPerPixel
  * @property {number} layers R, a power of two
  * @property {number} texelsPerRow
  * @property {number} groups row groups, the bias's included
@@ -29,17 +35,36 @@ export const ROW_ALIGNMENT = 16;
 const NARROW = 4;
 
 /**
- * @param {{rows: number, columns: number, layers: number, bias?: boolean}} matrix
+ * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean}} matrix
  * @param {number} maxSize MAX_TEXTURE_SIZE
  * @returns {Layout}
  */
-export function layoutOf({ rows, columns, layers, bias = false }, maxSize) {
-  const texelsPerRow = ceilDiv(columns, 4);
-  // The kernel of a layer is read 4 rows at a time: the bias starts past the rows that the last read may touch.
-  const biasRow = bias ? roundUp(rows, Math.max(4, layers)) : -1;
-  const groups = ceilDiv(bias ? biasRow + 1 : rows, layers);
+export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias = false }, maxSize) {
+  const channels = columns / pixels;
+  const texelsPerPixel = ceilDiv(channels, 4);
+  const texelsPerRow = pixels * texelsPerPixel;
+  const blockRows = rows / blocks;
+  const blockStride = blocks > 1 || bias ? roundUp(blockRows, 4) : blockRows;
+  const allRows = blocks * blockStride;
+  // The bias starts past the rows that the last block's 4-row reads may touch.
+  const biasRow = bias ? roundUp(allRows, layers) : -1;
+  const groups = ceilDiv(bias ? biasRow + 1 : allRows, layers);
   const folded = texelsPerRow < NARROW || texelsPerRow > maxSize || groups > maxSize;
-  return { rows, columns, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded };
+  return {
+    rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded,
+  };
+}
+
+/** The matrix of a parameter, or of its states and gradient: [...blocks, rows, columns]. @param {number[]} shape */
+export function matrixOf(shape) {
+  const blocks = shape.slice(0, -2).reduce((a, b) => a * b, 1);
+  return { rows: blocks * (shape.at(-2) ?? 1), columns: shape.at(-1) ?? 1, blocks };
+}
+
+/** The columns of a batched tensor: [channels] or [height, width, channels]. @param {number[]} shape */
+export function columnsOf(shape) {
+  const pixels = shape.slice(0, -1).reduce((a, b) => a * b, 1);
+  return { columns: pixels * (shape.at(-1) ?? 1), pixels };
 }
 
 /**
@@ -74,6 +99,22 @@ export function texelOf({ layers, texelsPerRow, folded }, { width, height }, row
 }
 
 /**
+ * Calls `visit(element, value)` for every value of a tensor: its place among the floats of the texture array, and in the row-major matrix.
+ * @param {Layout} layout @param {{width: number, height: number}} texture
+ * @param {(at: number, count: number, value: number) => void} visit `count` values from `value` on, whose floats are consecutive from `at` on
+ */
+function eachRun(layout, texture, visit) {
+  const { rows, blockRows, blockStride, columns, channels, texelsPerPixel } = layout;
+  // Where a pixel fills its texels, a row is one run.
+  const run = channels % 4 === 0 || columns === channels ? columns : channels;
+  for (let i = 0; i < rows; i++) {
+    const row = Math.floor(i / blockRows) * blockStride + (i % blockRows);
+    const at = texelOf(layout, texture, row) * 4;
+    for (let c = 0; c < columns; c += run) visit(at + (c / channels) * texelsPerPixel * 4, run, i * columns + c);
+  }
+}
+
+/**
  * Packs rows of a matrix into the texels of its layers.
  * @param {Layout} layout
  * @param {ArrayLike<number>} data row-major [rows, columns]
@@ -82,14 +123,11 @@ export function texelOf({ layers, texelsPerRow, folded }, { width, height }, row
  * @returns {Float32Array} [layers, height, width, 4]
  */
 export function pack(layout, data, bias, texture) {
-  const { rows, columns, layers, biasRow } = layout;
-  const out = new Float32Array(layers * texture.width * texture.height * 4);
-  const put = (/** @type {number} */ row, /** @type {ArrayLike<number>} */ source, /** @type {number} */ from) => {
-    const at = texelOf(layout, texture, row) * 4;
-    for (let c = 0; c < columns; c++) out[at + c] = source[from + c];
-  };
-  for (let r = 0; r < rows; r++) put(r, data, r * columns);
-  if (bias && biasRow >= 0) put(biasRow, bias, 0);
+  const out = new Float32Array(layout.layers * texture.width * texture.height * 4);
+  eachRun(layout, texture, (at, count, value) => {
+    for (let c = 0; c < count; c++) out[at + c] = data[value + c];
+  });
+  if (bias && layout.biasRow >= 0) out.set(bias, texelOf(layout, texture, layout.biasRow) * 4);
   return out;
 }
 
@@ -100,11 +138,9 @@ export function pack(layout, data, bias, texture) {
  */
 export function unpack(layout, texels, texture) {
   const { rows, columns, biasRow } = layout;
-  const row = (/** @type {number} */ r) => {
-    const at = texelOf(layout, texture, r) * 4;
-    return texels.subarray(at, at + columns);
-  };
   const data = new Float32Array(rows * columns);
-  for (let r = 0; r < rows; r++) data.set(row(r), r * columns);
-  return { data, bias: biasRow >= 0 ? row(biasRow).slice() : null };
+  eachRun(layout, texture, (at, count, value) => data.set(texels.subarray(at, at + count), value));
+  if (biasRow < 0) return { data, bias: null };
+  const at = texelOf(layout, texture, biasRow) * 4;
+  return { data, bias: texels.slice(at, at + columns) };
 }

@@ -2,7 +2,7 @@
 import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { kernels } from "./kernels.js";
-import { ceilDiv, layoutOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+import { ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { KernelSource } from "./shader_source.js" */
@@ -63,7 +63,6 @@ export const ROWS = { activation: 4, weight: 4, gradient: 8 };
  *   rows of a batch and of the staging tensors (aligned), batches in flight, batches of an epoch
  */
 
-const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
 
 /** @param {Phase} phase @param {string} name */
@@ -114,7 +113,7 @@ export class Lowering {
       // A texel of row losses has 4 lanes, and is a render target of the same draw.
       const beside = besideRowLosses.has(name);
       const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, columns: size(shape), layers }, this.arena.maxSize) });
+      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, this.arena.maxSize) });
     }
     const slots = this.arena.share(tensors, this.shared);
     for (const { name, layout } of tensors) {
@@ -141,15 +140,21 @@ export class Lowering {
     const outputs = this.phase.groups.find(makesLoss)?.outputs;
     const gradient = outputs?.dx ?? outputs?.dz;
     if (gradient) return this.layout(gradient);
-    return layoutOf({ rows: this.batchRows, columns: size(tensorOf(this.phase, z).shape), layers: 4 }, this.arena.maxSize);
+    return layoutOf({ rows: this.batchRows, ...columnsOf(tensorOf(this.phase, z).shape), layers: 4 }, this.arena.maxSize);
   }
 
-  /**
-   * A place for what one draw hands to the next.
-   * @param {string} name @param {Parameters<typeof layoutOf>[0]} matrix
-   */
-  scratch(name, matrix) {
-    const layout = layoutOf(matrix, this.arena.maxSize);
+  /** @param {string} name */
+  tensor(name) {
+    return tensorOf(this.phase, name);
+  }
+
+  /** @param {Parameters<typeof layoutOf>[0]} matrix */
+  measure(matrix) {
+    return layoutOf(matrix, this.arena.maxSize);
+  }
+
+  /** A place for what one draw hands to the next. @param {string} name @param {Layout} layout */
+  scratch(name, layout) {
     const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.scratches).get(name));
     this.places.set(name, { slots: [slot, slot], layout, fed: false });
     return { name, layout };
@@ -243,7 +248,7 @@ export function lower(plan, limits, rows, wanted = ROWS) {
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
   const layers = rowsPerFragment(wanted.activation, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
-  const columns = { x: size(plan.inputShape), target: plan.targetColumns };
+  const columns = { x: columnsOf(plan.inputShape), target: columnsOf([plan.targetColumns]) };
   if (batch / ROW_ALIGNMENT > MAX_TRIPS) {
     throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * ROW_ALIGNMENT}`, {
       field: "train.batch_size",
@@ -257,9 +262,9 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     places.set(name, { slots: [slot, slot], layout, fed });
   };
   for (const name of /** @type {const} */ (["x", "target"])) {
-    own(`${name}.data`, layoutFor({ rows: rows.total, columns: columns[name], layers: 1 }));
-    own(`${name}.epoch`, layoutFor({ rows: batches * batch, columns: columns[name], layers }), { fed: true });
-    own(`${name}.stage`, layoutFor({ rows: stage, columns: columns[name], layers }));
+    own(`${name}.data`, layoutFor({ rows: rows.total, ...columns[name], layers: 1 }));
+    own(`${name}.epoch`, layoutFor({ rows: batches * batch, ...columns[name], layers }), { fed: true });
+    own(`${name}.stage`, layoutFor({ rows: stage, ...columns[name], layers }));
   }
   own("order.epoch", layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
   own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
@@ -269,7 +274,7 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
   for (const { tensor, shape, bias } of plan.parameters) {
-    const layout = layoutFor({ rows: shape[0], columns: shape[1], layers: weightLayers, bias });
+    const layout = layoutFor({ ...matrixOf(shape), layers: weightLayers, bias });
     for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }

@@ -93,6 +93,8 @@ function domainText(domain, width) {
     `#define EACH_ROW(F) ${rows.join(" ")}`,
     `#define TEXELS_PER_ROW ${domain.texelsPerRow}`,
     `#define COLUMNS ${domain.columns}`,
+    `#define CHANNELS ${domain.channels}`,
+    `#define TEXELS_PER_PIXEL ${domain.texelsPerPixel}`,
     `#define BIAS_GROUP ${domain.biasRow < 0 ? -1 : domain.biasRow / domain.layers}`,
     `ivec2 fragmentPlace() { ${place} }`,
   ];
@@ -114,7 +116,7 @@ function writesText(writes, { format }) {
 
 /** NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. @param {Read} read @param {Dialect} dialect @returns {string[]} */
 function readText({ name, layout, width, height, fed, type = "float" }, { format, fetch }) {
-  const { folded, layers, texelsPerRow, groups, columns, biasRow } = layout;
+  const { folded, layers, texelsPerRow, texelsPerPixel, groups, columns, biasRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
   const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${width - 1}, t >> ${log2(width)});` : "ivec2 at = ivec2(n, base);";
@@ -128,6 +130,7 @@ function readText({ name, layout, width, height, fed, type = "float" }, { format
     `uniform ${sampler} u${name};`,
     `#define ${name}_LAYERS ${layers}`,
     `#define ${name}_TEXELS_PER_ROW ${texelsPerRow}`,
+    `#define ${name}_TEXELS_PER_PIXEL ${texelsPerPixel}`,
     `#define ${name}_COLUMNS ${columns}`,
     `#define ${name}_GROUPS ${groups}`,
     `#define ${name}_BIAS_ROW ${biasRow}`,

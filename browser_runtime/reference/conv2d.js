@@ -1,0 +1,70 @@
+// conv2d.js: 2-D convolution (correlation, as every framework's) before its activation, and its gradients in float64.
+import { tensor } from "./tensor.js";
+
+/** @import { Tensor } from "./tensor.js" */
+/** @typedef {{stride: number[], dilation: number[], padding: number[]}} Geometry padding before the first row and column */
+
+/**
+ * Calls `visit` for every pair of an output and an input pixel that a tap joins.
+ * @param {number[]} input [M,H,W,C] @param {number[]} output [M,OH,OW,F] @param {number[]} kernel [KH,KW,C,F] @param {Geometry} geometry
+ * @param {(x: number, y: number, tap: number) => void} visit offsets of channel 0 of the input, output and kernel
+ */
+function eachTap([M, H, W, C], [, OH, OW, F], [KH, KW], { stride, dilation, padding }, visit) {
+  for (let m = 0; m < M; m++) {
+    for (let oy = 0; oy < OH; oy++) {
+      for (let ox = 0; ox < OW; ox++) {
+        for (let ky = 0; ky < KH; ky++) {
+          for (let kx = 0; kx < KW; kx++) {
+            const iy = oy * stride[0] + ky * dilation[0] - padding[0];
+            const ix = ox * stride[1] + kx * dilation[1] - padding[1];
+            if (iy < 0 || iy >= H || ix < 0 || ix >= W) continue;
+            visit(((m * H + iy) * W + ix) * C, ((m * OH + oy) * OW + ox) * F, (ky * KW + kx) * C * F);
+          }
+        }
+      }
+    }
+  }
+}
+
+/**
+ * @param {Tensor} x [M,H,W,C] @param {Tensor} kernel [KH,KW,C,F] @param {Tensor} bias [F]
+ * @param {Geometry & {output: number[]}} geometry output [OH,OW,F]
+ * @returns {Tensor} [M,OH,OW,F]
+ */
+export function conv2d(x, kernel, bias, geometry) {
+  const [C, F] = kernel.shape.slice(2);
+  const y = tensor([x.shape[0], ...geometry.output]);
+  for (let i = 0; i < y.data.length; i++) y.data[i] = bias.data[i % F];
+  eachTap(x.shape, y.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) y.data[yAt + f] += x.data[xAt + c] * kernel.data[kAt + c * F + f];
+  });
+  return y;
+}
+
+/**
+ * @param {Tensor} dy [M,OH,OW,F] @param {Tensor} kernel [KH,KW,C,F] @param {Geometry & {input: number[]}} geometry input [H,W,C]
+ * @returns {Tensor} dx [M,H,W,C]
+ */
+export function conv2dGradInput(dy, kernel, geometry) {
+  const [C, F] = kernel.shape.slice(2);
+  const dx = tensor([dy.shape[0], ...geometry.input]);
+  eachTap(dx.shape, dy.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) dx.data[xAt + c] += dy.data[yAt + f] * kernel.data[kAt + c * F + f];
+  });
+  return dx;
+}
+
+/**
+ * @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,F] @param {number[]} window [KH,KW] @param {Geometry} geometry
+ * @returns {{kernel: Tensor, bias: Tensor}} gradients [KH,KW,C,F] and [F]
+ */
+export function conv2dGradWeights(x, dy, window, geometry) {
+  const [C, F] = [x.shape[3], dy.shape[3]];
+  const kernel = tensor([...window, C, F]);
+  const bias = tensor([F]);
+  dy.data.forEach((value, i) => (bias.data[i % F] += value));
+  eachTap(x.shape, dy.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) kernel.data[kAt + c * F + f] += x.data[xAt + c] * dy.data[yAt + f];
+  });
+  return { kernel, bias };
+}

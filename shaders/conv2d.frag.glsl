@@ -1,0 +1,49 @@
+// conv2d: Y = act(X * W + b), * the correlation of every framework     backward: conv2d_grad_input, conv2d_grad_weights
+// X [M,H,W,C]  W [KH,KW,C,F] and b in W's bias row  ->  Y [M,OH,OW,F]   ROWS samples and 4 filters of a pixel a fragment
+// Accumulates over C and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW C + KH) * 2^-24 * sum|x||w|
+// Padding lanes and rows are written as 0. All rows of a fragment read the same places of their layers and share each weight.
+// Reference: browser_runtime/reference/conv2d.js
+#include "lib/activation.glsl"
+#include "lib/epilogue.glsl"
+#include "lib/window.glsl"
+
+void main() {
+  ivec2 place = fragmentPlace();
+  int group = place.x, n = place.y;
+  int filters = channelTexel(n);
+  ivec2 corner = windowCorner(n / TEXELS_PER_PIXEL);
+  vec4 total[ROWS];
+  int layer[ROWS];
+  int base[ROWS];
+#define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
+  EACH_ROW(LOCATE)
+
+  for (int ky = 0; ky < WINDOW.x; ky++) {
+    int y = corner.x + ky * DILATION.x;
+    if (y < 0 || y >= INPUT.x) continue;
+    vec4 part[ROWS];
+#define CLEAR(i) part[i] = vec4(0.);
+    EACH_ROW(CLEAR)
+    for (int kx = 0; kx < WINDOW.y; kx++) {
+      int x = corner.y + kx * DILATION.y;
+      if (x < 0 || x >= INPUT.y) continue;
+      int texel = (y * INPUT.y + x) * X_TEXELS_PER_PIXEL;
+      int weights = (ky * WINDOW.y + kx) * 4 * X_TEXELS_PER_PIXEL;
+      for (int c = 0; c < X_TEXELS_PER_PIXEL; c++) {
+        int k = weights + 4 * c;
+        vec4 w0 = W_fetch(W_layer(k), W_base(k), filters);
+        vec4 w1 = W_fetch(W_layer(k + 1), W_base(k + 1), filters);
+        vec4 w2 = W_fetch(W_layer(k + 2), W_base(k + 2), filters);
+        vec4 w3 = W_fetch(W_layer(k + 3), W_base(k + 3), filters);
+#define ADD(i) { vec4 v = X_fetch(layer[i], base[i], texel + c); part[i] += (v.x * w0 + v.y * w1) + (v.z * w2 + v.w * w3); }
+        EACH_ROW(ADD)
+      }
+    }
+#define FLUSH(i) total[i] += part[i];
+    EACH_ROW(FLUSH)
+  }
+
+  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), filters);
+#define OUT(i) STORE(oY[i], padded(activate(total[i] + bias), n, group * ROWS + i));
+  EACH_ROW(OUT)
+}

@@ -1,0 +1,60 @@
+// conv2d_grad_weights: DW = sum over samples and pixels of X under the tap times DY, db = sums of DY     forward: conv2d; then: update
+// X [M,H,W,C]  DY [M,OH,OW,F]  ->  DW [SPLITS,KH,KW,C,F], db in its bias row   ROWS weight rows and 4 filters a fragment
+// The reduction is long and the outputs few, so SPLITS fragments share it, each for some image lines; update adds their parts.
+// Accumulates a line of 4 samples at a time, f32; error <= ~ (4 OW + M OH / (4 SPLITS) + SPLITS) * 2^-24 * sum|x||dy|
+// Padding is 0 because X's and DY's is. Requires ROWS <= 4: then a fragment's rows meet lanes of one texel of X.
+// Reference: browser_runtime/reference/conv2d.js
+#include "lib/window.glsl"
+
+void main() {
+  ivec2 place = fragmentPlace();
+  int split = place.x / WEIGHT_GROUPS;
+  int group = place.x - split * WEIGHT_GROUPS;
+  int f = place.y;
+  bool isBias = group == BIAS_GROUP;
+  int row4 = isBias ? 0 : group * ROWS / 4;
+  int lane = group * ROWS % 4;
+  int tap = row4 / X_TEXELS_PER_PIXEL;
+  int c = row4 - tap * X_TEXELS_PER_PIXEL;
+  ivec2 offset = ivec2(tap / WINDOW.y, tap % WINDOW.y) * DILATION - PADDING;
+  vec4 total[ROWS];
+#define CLEAR_TOTAL(i) total[i] = vec4(0.);
+  EACH_ROW(CLEAR_TOTAL)
+
+  int lines = (uRows + 3) / 4 * OUTPUT.x;
+  int first = lines * split / SPLITS, last = lines * (split + 1) / SPLITS;
+  for (int line = first; line < last; line++) {
+    int m = line / OUTPUT.x * 4;
+    int oy = line % OUTPUT.x;
+    int y = oy * STRIDE.x + offset.x;
+    if (!isBias && (y < 0 || y >= INPUT.x)) continue;
+    vec4 part[ROWS];
+#define CLEAR(i) part[i] = vec4(0.);
+    EACH_ROW(CLEAR)
+    ivec4 dLayer = ivec4(DY_layer(m), DY_layer(m + 1), DY_layer(m + 2), DY_layer(m + 3));
+    ivec4 dBase = ivec4(DY_base(m), DY_base(m + 1), DY_base(m + 2), DY_base(m + 3));
+    ivec4 xLayer = ivec4(X_layer(m), X_layer(m + 1), X_layer(m + 2), X_layer(m + 3));
+    ivec4 xBase = ivec4(X_base(m), X_base(m + 1), X_base(m + 2), X_base(m + 3));
+    for (int ox = 0; ox < OUTPUT.y; ox++) {
+      int x = ox * STRIDE.y + offset.y;
+      if (!isBias && (x < 0 || x >= INPUT.y)) continue;
+      int xTexel = (y * INPUT.y + x) * X_TEXELS_PER_PIXEL + c;
+      int dTexel = (oy * OUTPUT.y + ox) * TEXELS_PER_ROW + f;
+      vec4 d, v;
+#if ROWS == 4
+#define MULTIPLY(i) part[i] += v[i] * d;
+#else
+#define MULTIPLY(i) part[i] += v[lane + i] * d;
+#endif
+#define SAMPLE(q) \
+      d = DY_fetch(dLayer.q, dBase.q, dTexel); \
+      v = isBias ? vec4(1., 0., 0., 0.) : X_fetch(xLayer.q, xBase.q, xTexel); \
+      EACH_ROW(MULTIPLY)
+      SAMPLE(x) SAMPLE(y) SAMPLE(z) SAMPLE(w)
+    }
+#define FLUSH(i) total[i] += part[i];
+    EACH_ROW(FLUSH)
+  }
+#define OUT(i) STORE(oDW[i], total[i]);
+  EACH_ROW(OUT)
+}

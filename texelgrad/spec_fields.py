@@ -1,0 +1,41 @@
+"""What the schema's parts are made of: strict models, bounded numbers, and fields that are named but not available yet."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_FLOAT32_MAX = 3.4028234663852886e38
+
+
+def _refuse(value: Any) -> None:
+    if value is not None:
+        raise PydanticCustomError("notavailable", "not available yet", {"expected": "null, or leave it out"})
+
+
+def available(*legal: Any) -> BeforeValidator:
+    """Accept only what works so far of values that the schema names already."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, (str, bool)) and value not in legal:
+            expected = ", ".join(str(item).lower() if isinstance(item, bool) else str(item) for item in legal)
+            raise PydanticCustomError("notavailable", "not available yet", {"expected": expected})
+        return value
+
+    return BeforeValidator(check)
+
+
+Later = Annotated[None, BeforeValidator(_refuse), WithJsonSchema({"type": "null"})]
+"""A field that has its name already, and is refused until it works."""
+
+Float32 = Annotated[float, Field(allow_inf_nan=False, le=_FLOAT32_MAX)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Strict(BaseModel):
+    """No unknown fields, and no guessing: "32" is not 32."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
