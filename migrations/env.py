@@ -8,6 +8,9 @@ from sqlalchemy import text
 from texelgrad.config import Settings
 from texelgrad.db import Database
 from texelgrad.models import Base
+from texelgrad.models_access import ApiKey
+
+assert ApiKey.metadata is Base.metadata  # both files' tables are known now
 
 database: Database = context.config.attributes.get("database") or Database(Settings().database)
 

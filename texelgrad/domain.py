@@ -147,6 +147,10 @@ class IdPrefix(StrEnum):
     DATASET = "ds_"
     ATTEMPT = "att_"
     ARTIFACT = "art_"
+    KEY = "key_"
+    WEBHOOK = "wh_"
+    SIGNATURE = "sig_"
+    DELIVERY = "msg_"
 
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, lower case: sorts as the number does

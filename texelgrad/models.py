@@ -27,7 +27,7 @@ _NAMES = {
     "pk": "pk_%(table_name)s",
 }
 
-_ID = String(32)
+ID = String(32)
 
 
 class Base(DeclarativeBase):
@@ -50,7 +50,7 @@ class Dataset(Base):
     __tablename__ = "dataset"
     __table_args__ = (UniqueConstraint("owner_id", "sha256"), Index(None, "owner_id", "id"))
 
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
     owner_id: Mapped[str]
     name: Mapped[str]
     sha256: Mapped[str]  # of the arrays' descriptions and bytes, in hex
@@ -78,12 +78,16 @@ class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
         Index(None, "owner_id", "id"),
+        Index(None, "owner_id", "state"),
         Index("ix_job_claim", "queue", "state", "eligible_at"),
     )
 
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
     owner_id: Mapped[str]
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"))  # retried or resumed from
+    # The checkpoint of an ancestor that the first attempt continues; a job of its own starts without.
+    resume_artifact_id: Mapped[str | None] = mapped_column(ForeignKey("artifact.id", use_alter=True))
+    normalization: Mapped[dict[str, Any] | None]  # fitted on the training rows: see texelgrad/normalize.py
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     name: Mapped[str]
     spec_version: Mapped[int]
@@ -138,7 +142,7 @@ class Attempt(Base):
     __tablename__ = "attempt"
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempt_lease", "state", "lease_until"))
 
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
     owner_id: Mapped[str]
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
     number: Mapped[int]  # within the job, from 1
@@ -206,7 +210,7 @@ class Artifact(Base):
     __tablename__ = "artifact"
     __table_args__ = (Index(None, "attempt_id", "kind", "state"),)
 
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    id: Mapped[str] = mapped_column(ID, primary_key=True)
     owner_id: Mapped[str]
     attempt_id: Mapped[str | None] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"))
     kind: Mapped[str]

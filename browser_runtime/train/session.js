@@ -224,8 +224,9 @@ export class Session {
       const count = this.flight(end);
       const line = firstLine + flights.length;
       const submit = () => executable.submitTraining(count, line);
-      // Counted on a few flights that have their framebuffers already; the longest says least of what belongs to the flight.
-      if (this.timings.steps > 0 && count > this.countedSteps) {
+      executable.prepare(count);
+      // Counted on a few flights; the longest says least of what belongs to the flight.
+      if (count > this.countedSteps) {
         this.glCallsPerStep = countCalls(this.device.gl, submit) / count;
         this.countedSteps = count;
       } else submit();

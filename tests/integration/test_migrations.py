@@ -10,6 +10,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
+from texelgrad import repository
 from texelgrad.db import Database, alembic_config, downgrade, revisions, upgrade
 
 from .steps import add_points, claim, queue_job, write_artifact
@@ -46,6 +47,19 @@ def test_down_and_up_with_data(db: Database):
     upgrade(db)
     assert tables(db) == made
     queue_job(db)
+
+
+def test_one_step_down_and_up_keeps_the_runs(db: Database):
+    """What the first schema holds survives the second being taken back and made again, also what refers to a job."""
+    job_id = queue_job(db)
+    claimed = claim(db)
+    add_points(db, claimed, [(1, 0.5)])
+    downgrade(db, "0001")
+    upgrade(db)
+    with db.read() as session:
+        assert repository.get_job(session, "local", job_id).state == "running"
+        assert repository.curves(session, job_id)["loss"].values.tolist() == [0.5]
+        assert [event.seq for event in repository.events_after(session, job_id, 0)] == [1, 2, 3]
 
 
 def test_upgrading_twice_changes_nothing(db: Database):

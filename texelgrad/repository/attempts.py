@@ -81,7 +81,7 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
     if job is None:
         return None
 
-    checkpoint = _last_checkpoint(session, job.id)
+    checkpoint = last_checkpoint(session, job)
     last_number = session.scalar(select(func.max(Attempt.number)).where(Attempt.job_id == job.id)) or 0
     attempt = Attempt(
         id=new_id(IdPrefix.ATTEMPT),
@@ -117,15 +117,17 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
     )
 
 
-def _last_checkpoint(session: Session, job_id: str) -> Artifact | None:
-    """The furthest complete checkpoint of the job; of several at one step the newest."""
+def last_checkpoint(session: Session, job: Job) -> Artifact | None:
+    """The furthest complete checkpoint of the job, of several at one step the newest; else what it resumes from."""
     query = (
         select(Artifact)
         .join(Attempt, Attempt.id == Artifact.attempt_id)
-        .where(Attempt.job_id == job_id, Artifact.kind == "checkpoint", Artifact.state == "ready")
+        .where(Attempt.job_id == job.id, Artifact.kind == "checkpoint", Artifact.state == "ready")
         .order_by(Artifact.step.desc(), Artifact.id.desc())
     )
-    return session.scalars(query.limit(1)).one_or_none()
+    if (own := session.scalars(query.limit(1)).one_or_none()) is not None or job.resume_artifact_id is None:
+        return own
+    return session.get(Artifact, job.resume_artifact_id)
 
 
 def renew_lease(session: Session, attempt_id: str, token: str, lease_s: float) -> bool:

@@ -54,6 +54,8 @@ export class Executable {
     this.framebuffers = [];
     this.steps = new Steps(this.gl, this.sizes.trainSlots);
     this.evaluateSteps = new Steps(this.gl, this.sizes.evaluateSlots);
+    /** Batches in flight whose framebuffers are made. */
+    this.prepared = 0;
     /** Which of the ping-pong textures holds the parameters. */
     this.parity = 0;
     /** @type {(WebGLTexture|null)[]} */
@@ -76,8 +78,11 @@ export class Executable {
     gl.useProgram(program);
     draw.reads.forEach(({ name }, unit) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), unit));
     const textures = (/** @type {0|1} */ parity) => draw.reads.map(({ slots }) => this.textures[slots[parity]]);
+    /** @type {WebGLFramebuffer[]} */
+    const even = [];
+    const pingPong = draw.writes.some(({ slots }) => slots[0] !== slots[1]);
     return {
-      program, draw, textures: [textures(0), textures(1)], framebuffers: [[], []],
+      program, draw, textures: [textures(0), textures(1)], framebuffers: [even, pingPong ? [] : even],
       perSlot: draw.writes.some(({ layers }) => layers === "slot"), width: draw.width, height: draw.height,
     };
   }
@@ -95,6 +100,14 @@ export class Executable {
       this.framebuffers.push(made[index]);
     }
     return made[index];
+  }
+
+  /** Makes the framebuffers of flights of up to `count` training steps, so that submitting them makes nothing. @param {number} count */
+  prepare(count) {
+    this.framebuffer(this.reductions.train, 0, 0);
+    for (; this.prepared < count; this.prepared++) {
+      for (const dispatch of this.train) for (const parity of [0, 1]) this.framebuffer(dispatch, parity, this.prepared);
+    }
   }
 
   /**
