@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from texelgrad.network import LayerShape
+
 _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I
 _ROW_ALIGNMENT = 16
@@ -18,6 +20,7 @@ _MAX_SLOTS = 64
 _ROW_LOSS_BYTES = 8 << 20
 _TELEMETRY_LINES = 64
 _TEXELS_OF_PART = 4096
+_FRAGMENTS = 8192
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 
 
@@ -25,10 +28,9 @@ _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 class Sizes:
     """What the memory depends on."""
 
-    layers: Sequence[tuple[int, int]]  # inputs and units of each dense layer
+    layers: Sequence[LayerShape]
     softmax: bool
     states: int  # of the optimizer, for each weight
-    input_columns: int
     target_columns: int
     rows: int
     train_rows: int
@@ -43,7 +45,7 @@ def texture_bytes(sizes: Sizes) -> int:
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
     total = 0
-    for columns in (sizes.input_columns, sizes.target_columns):
+    for columns in (_texels(sizes.layers[0].input), math.ceil(sizes.target_columns / 4)):
         total += _tensor(sizes.rows, columns, 1) + _tensor(epoch, columns) + _tensor(stage, columns)
     total += _folded(epoch, 1, _ORDER_BYTES)
     total += _folded(_round_up(max(sizes.validation_rows, 1), stage), 1, _ORDER_BYTES)
@@ -51,18 +53,20 @@ def texture_bytes(sizes: Sizes) -> int:
     layers = _LAYERS
     while layers * (1 + sizes.states) > _RENDER_TARGETS:
         layers //= 2
-    weights = [_tensor(_round_up(inputs, 4) + 1, units, layers) for inputs, units in sizes.layers]
-    total += 2 * (1 + sizes.states) * sum(weights)  # they ping-pong
-    # Gradients that can't be fused into the update are stored.
-    total += sum(_tensor(_round_up(inputs, 8) + 1, units, 8) for inputs, units in sizes.layers)
+    weights = [layer for layer in sizes.layers if layer.weights]
+    total += 2 * (1 + sizes.states) * sum(_weights(layer, layers) for layer in weights)  # they ping-pong
+    # Gradients that can't be fused into the update are stored, a convolution's in parts.
+    total += sum(_weights(layer, 8) for layer in weights)
+    total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if len(layer.output) == 3)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need two at a time.
-    widths = [units for _, units in sizes.layers]
-    total += sum(_tensor(batch, units) for units in widths)
-    total += 2 * (_tensor(batch, max(widths)) + _tensor(stage, max(widths)))
+    outputs = [_texels(layer.output) for layer in sizes.layers]
+    total += sum(_tensor(batch, texels) for texels in outputs)
+    total += 2 * (_tensor(batch, max(outputs)) + _tensor(stage, max(outputs)))
 
-    columns = math.ceil(widths[-1] / 4)
-    by_row = sizes.softmax and widths[-1] > 4  # then one fragment sees a row
+    units = sizes.layers[-1].output[-1]
+    columns = math.ceil(units / 4)
+    by_row = sizes.softmax and units > 4  # then one fragment sees a row
     for rows, textures, one_a_row in (
         (batch, 1, by_row and columns > _SHORT_ROW),  # losses
         (stage, 2, by_row),  # losses and hits
@@ -72,13 +76,31 @@ def texture_bytes(sizes: Sizes) -> int:
         parts = 2 * math.ceil(texels / _TEXELS_OF_PART)
         total += textures * _folded(texels, slots, _TEXEL_BYTES)
         total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
-        total += _tensor(rows, 4, 1) if one_a_row else 0
+        total += _tensor(rows, 1, 1) if one_a_row else 0
     return total
 
 
-def _tensor(rows: int, columns: int, layers: int = _LAYERS) -> int:
-    """Bytes of a matrix whose rows interleave over `layers`, with 4 columns a texel."""
-    return _folded(math.ceil(rows / layers) * math.ceil(columns / 4), layers, _TEXEL_BYTES)
+def _texels(shape: tuple[int, ...]) -> int:
+    """Texels of one sample: 4 channels each, pixel by pixel."""
+    return math.prod(shape[:-1]) * math.ceil(shape[-1] / 4)
+
+
+def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:
+    """Bytes of a matrix whose rows interleave over `layers`."""
+    return _folded(math.ceil(rows / layers) * texels_per_row, layers, _TEXEL_BYTES)
+
+
+def _weights(layer: LayerShape, layers: int) -> int:
+    """Bytes of a layer's weights: each block starts on a multiple of 4 rows, the bias in a group of its own."""
+    blocks, rows, columns = layer.weights or (0, 0, 0)
+    bias_row = _round_up(blocks * _round_up(rows, 4), layers)
+    return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
+
+
+def _splits(layer: LayerShape, batch: int) -> int:
+    """Parts in which a convolution's weight gradient is summed."""
+    texels = _weights(layer, 4) // (4 * _TEXEL_BYTES)
+    return max(1, min(batch // 4 * layer.output[0], math.ceil(_FRAGMENTS / texels)))
 
 
 def _folded(texels: int, layers: int, texel_bytes: int) -> int:

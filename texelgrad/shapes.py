@@ -10,7 +10,8 @@ from typing import Any
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.memory import Sizes, texture_bytes
-from texelgrad.spec import MAX_STEPS, Adam, Dense, JobSpec
+from texelgrad.network import LayerShape, trace
+from texelgrad.spec import MAX_STEPS, Adam, JobSpec
 
 
 @dataclass(frozen=True)
@@ -61,31 +62,20 @@ def split_rows(rows: int, fraction: float) -> tuple[int, int]:
     return rows - validation, validation
 
 
-def dense_sizes(spec: JobSpec) -> list[tuple[int, int]]:
-    """(inputs, units) of each dense layer."""
-    width = math.prod(spec.model.input)
-    sizes: list[tuple[int, int]] = []
-    for layer in spec.model.layers:
-        if isinstance(layer, Dense):
-            sizes.append((width, layer.units))
-            width = layer.units
-    return sizes
-
-
 def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimate:
     """What the job takes with data of these shapes; what depends on the data is None without it."""
-    sizes = dense_sizes(spec)
-    parameters = sum((inputs + 1) * units for inputs, units in sizes)
-    output = [sizes[-1][1]]
+    layers = trace(spec.model.input, spec.model.layers)
+    parameters = sum(layer.parameters for layer in layers)
+    output = list(layers[-1].output)
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
-    products = sum((inputs + 1) * units for inputs, units in sizes)
+    products = sum(layer.products for layer in layers)
     # Forward and weight gradient for every layer, the gradient of its input for all but the first.
-    flops = 2 * batch * (3 * products - (sizes[0][0] + 1) * sizes[0][1])
+    flops = 2 * batch * (3 * products - layers[0].products)
     return Estimate(
         parameters=parameters,
         output_shape=output,
@@ -94,23 +84,20 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
         steps_per_epoch=per_epoch,
         total_steps=total,
         flops_per_step=flops,
-        texture_bytes=_texture_bytes(spec, sizes, x, y, batch),
+        texture_bytes=_texture_bytes(spec, layers, x, y, batch),
     )
 
 
-def _texture_bytes(
-    spec: JobSpec, sizes: list[tuple[int, int]], x: ArrayInfo, y: ArrayInfo, batch: int
-) -> int:
+def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int) -> int:
     """Upper bound of what the engine holds in textures at once."""
     classes = spec.loss == "softmax_cross_entropy" and len(y.shape) == 1
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
     return texture_bytes(
         Sizes(
-            layers=sizes,
+            layers=layers,
             softmax=spec.loss == "softmax_cross_entropy",
             states=2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0),
-            input_columns=math.prod(x.shape[1:]),
-            target_columns=1 if classes else sizes[-1][1],
+            target_columns=1 if classes else layers[-1].output[-1],
             rows=x.rows,
             train_rows=train_rows,
             validation_rows=validation_rows,
@@ -124,7 +111,7 @@ def limit_faults(spec: JobSpec, settings: Settings) -> Iterator[Fault]:
     if len(spec.model.layers) > settings.max_layers:
         legal = f"at most {settings.max_layers} layers"
         yield Fault("model.layers", "has too many layers", len(spec.model.layers), legal)
-    parameters = sum((inputs + 1) * units for inputs, units in dense_sizes(spec))
+    parameters = sum(layer.parameters for layer in trace(spec.model.input, spec.model.layers))
     if parameters > settings.max_parameters:
         yield Fault(
             "model.layers", "has too many parameters", parameters, f"at most {settings.max_parameters}"
@@ -141,7 +128,9 @@ def data_faults(spec: JobSpec, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
         yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
     last = len(spec.model.layers) - 1
-    yield from _target_faults(spec.loss, f"model.layers.{last}.units", dense_sizes(spec)[-1][1], y)
+    yield from _target_faults(
+        spec.loss, f"model.layers.{last}.units", trace(spec.model.input, spec.model.layers)[-1].output[-1], y
+    )
 
     train_rows, _ = split_rows(x.rows, spec.data.validation.fraction)
     if train_rows < 1:

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.network import shape_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, available
 from texelgrad.spec_layers import Dense, Layer
@@ -213,16 +214,11 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
 
 def _layer_faults(model: Model, loss: str | None) -> Iterator[Fault]:
     names = Counter(layer.name for layer in model.layers)
-    flat = len(model.input) == 1
     for index, layer in enumerate(model.layers):
-        field = f"model.layers.{index}"
         if names[layer.name] > 1:
-            yield Fault(f"{field}.name", "is the name of several layers", layer.name, "a name of its own")
-        if isinstance(layer, Dense) and not flat:
-            yield Fault(
-                field, f"dense needs a flat input, not {model.input}", "dense", "a flatten layer before it"
-            )
-        flat = True
+            field = f"model.layers.{index}.name"
+            yield Fault(field, "is the name of several layers", layer.name, "a name of its own")
+    yield from shape_faults(model.input, model.layers)
     last = model.layers[-1]
     field = f"model.layers.{len(model.layers) - 1}"
     if not isinstance(last, Dense):

@@ -151,21 +151,21 @@ function nameLayers(layers) {
   for (const layer of layers) {
     seen[layer.type] = (seen[layer.type] ?? 0) + 1;
     layer.name ??= `${layer.type}_${seen[layer.type]}`;
+    // One number stands for both directions.
+    for (const pair of ["kernel", "stride", "dilation", "size"]) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
+    if (layer.type === "max_pool2d") layer.stride ??= layer.size;
     // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
-    if (layer.type === "dense") layer.init = (layer.init ?? (layer.activation === "relu" ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
+    if ("init" in layer) layer.init = (layer.init ?? (layer.activation === "relu" ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
   }
 }
 
-/** @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
+/** How layers' shapes must fit each other is for nn/model.js to say. @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
 function layerFaults({ model, loss }, fault) {
-  const { layers, input } = model;
-  let flat = input.length === 1;
+  const { layers } = model;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const field = `model.layers.${i}`;
     if (layers.some((/** @type {any} */ other) => other !== layer && other.name === layer.name)) fault(`${field}.name`, layer.name, "is the name of several layers");
     if (layer.use_bias === false) fault(`${field}.use_bias`, false, "is not available yet; legal: true");
-    if (layer.type === "dense" && !flat) fault(field, "dense", `dense needs a flat input, not [${input}]; legal: a flatten layer before it`);
-    flat = true;
   });
   const last = layers.at(-1);
   const field = `model.layers.${layers.length - 1}`;

@@ -101,6 +101,177 @@ export const specSchema = {
       "title": "Constant",
       "type": "object"
     },
+    "Conv2d": {
+      "additionalProperties": false,
+      "description": "Convolution over [height, width, channels]: activation(x * W + b), W [height, width, in, filters].",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "sigmoid",
+            "tanh"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "bias_init": {
+          "const": "zeros",
+          "default": "zeros",
+          "title": "Bias Init",
+          "type": "string"
+        },
+        "dilation": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "default": 1,
+          "title": "Dilation"
+        },
+        "filters": {
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Filters",
+          "type": "integer"
+        },
+        "init": {
+          "anyOf": [
+            {
+              "enum": [
+                "glorot_uniform",
+                "glorot_normal",
+                "he_uniform",
+                "he_normal",
+                "xavier_uniform",
+                "xavier_normal"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "title": "Init"
+        },
+        "kernel": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "title": "Kernel"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to conv2d_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "default": 1,
+          "title": "Stride"
+        },
+        "type": {
+          "const": "conv2d",
+          "title": "Type",
+          "type": "string"
+        },
+        "use_bias": {
+          "default": true,
+          "title": "Use Bias",
+          "type": "boolean"
+        }
+      },
+      "required": [
+        "type",
+        "filters",
+        "kernel"
+      ],
+      "title": "Conv2d",
+      "type": "object"
+    },
     "Cosine": {
       "additionalProperties": false,
       "description": "From lr at the first step down to min_lr at the last, by half a cosine.",
@@ -307,6 +478,110 @@ export const specSchema = {
       "title": "Limits",
       "type": "object"
     },
+    "MaxPool2d": {
+      "additionalProperties": false,
+      "description": "Largest element of each window.",
+      "properties": {
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to max_pool2d_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "size": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "title": "Size"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to the size.",
+          "title": "Stride"
+        },
+        "type": {
+          "const": "max_pool2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "size"
+      ],
+      "title": "MaxPool2d",
+      "type": "object"
+    },
     "Model": {
       "additionalProperties": false,
       "description": "Layers in their order; the last one gives logits.",
@@ -326,14 +601,22 @@ export const specSchema = {
           "items": {
             "discriminator": {
               "mapping": {
+                "conv2d": "#/$defs/Conv2d",
                 "dense": "#/$defs/Dense",
-                "flatten": "#/$defs/Flatten"
+                "flatten": "#/$defs/Flatten",
+                "max_pool2d": "#/$defs/MaxPool2d"
               },
               "propertyName": "type"
             },
             "oneOf": [
               {
                 "$ref": "#/$defs/Dense"
+              },
+              {
+                "$ref": "#/$defs/Conv2d"
+              },
+              {
+                "$ref": "#/$defs/MaxPool2d"
               },
               {
                 "$ref": "#/$defs/Flatten"
