@@ -85,8 +85,12 @@ async function runInPieces(session, spec) {
     }
     if (session.step >= session.totalSteps) break;
     const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
-    await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
-    await metrics.flush();
+    try {
+      await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
+    } finally {
+      // A run that diverges is understood by its curve.
+      await metrics.flush();
+    }
     if (stop % everySteps === 0 && stop < session.totalSteps) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
   }
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };

@@ -32,18 +32,22 @@ export async function eachWindow(source, use) {
 
 const bad = (/** @type {string} */ field, /** @type {string} */ message) => new EngineError("data_invalid", `${field}: ${message}`, { field });
 
+/** @param {string} field for the message @param {ArraySource} source @throws {EngineError} where it is no array, or not of its shape */
+export function checkArray(field, source) {
+  if (!source || !Array.isArray(source.shape) || !("data" in source || "read" in source)) throw bad(field, "must be {shape, data} or {shape, read(start, count)}");
+  if ("data" in source && source.data?.length !== size(source.shape)) {
+    throw bad(field, `has ${source.data?.length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
+  }
+}
+
 /**
  * Checks shapes against the model.
  * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {number[]} outputShape
  * @returns {{rows: number, labels: "index"|"values"}}
  */
 export function checkShapes(spec, { x, y }, outputShape) {
-  for (const [field, source] of /** @type {[string, ArraySource][]} */ ([["data.x", x], ["data.y", y]])) {
-    if (!source || !Array.isArray(source.shape)) throw bad(field, "must be {shape, data} or {shape, read(start, count)}");
-    if ("data" in source && source.data.length !== size(source.shape)) {
-      throw bad(field, `has ${source.data.length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
-    }
-  }
+  checkArray("data.x", x);
+  checkArray("data.y", y);
   const rows = x.shape[0];
   if (!(rows >= 1)) throw bad("data.x", "is empty; at least one row is needed");
   const sample = x.shape.slice(1);
@@ -81,21 +85,32 @@ export function valueCheck(name, spec, labels, outputs) {
 }
 
 /**
+ * How many rows train and how many validate.
+ * @param {any} spec @param {number} rows
+ * @returns {{train: number, validation: number}}
+ */
+export function splitSizes(spec, rows) {
+  const fraction = spec.data?.validation?.fraction ?? 0;
+  const validation = Math.floor(rows * fraction);
+  if (validation >= rows) throw bad("data.validation.fraction", `${fraction} of ${rows} rows leaves none to train on`);
+  return { train: rows - validation, validation };
+}
+
+/**
  * The rows of the data set that train and those that validate, in their order.
  * @param {any} spec @param {number} rows
  * @returns {{train: Int32Array, validation: Int32Array}}
  */
 export function split(spec, rows) {
-  const fraction = spec.data?.validation?.fraction ?? 0;
-  const validation = Math.floor(rows * fraction);
-  const order = fraction > 0 ? Int32Array.from(new RandomStream(spec.train.seed, STREAMS.split).permutation(rows)) : Int32Array.from({ length: rows }, (_, i) => i);
-  if (validation >= rows) throw bad("data.validation.fraction", `${fraction} of ${rows} rows leaves none to train on`);
-  return { train: order.slice(0, rows - validation), validation: order.slice(rows - validation) };
+  const { train } = splitSizes(spec, rows);
+  const shuffled = (spec.data?.validation?.fraction ?? 0) > 0;
+  const order = shuffled ? Int32Array.from(new RandomStream(spec.train.seed, STREAMS.split).permutation(rows)) : Int32Array.from({ length: rows }, (_, i) => i);
+  return { train: order.slice(0, train), validation: order.slice(train) };
 }
 
 /** Cuts the training rows into batches, epoch by epoch. */
 export class Batches {
-  /** @param {any} spec @param {Int32Array} train rows that train */
+  /** @param {any} spec @param {ArrayLike<number>} train rows that train; their number is enough but for `order` */
   constructor(spec, train) {
     this.train = train;
     this.size = spec.train.batch_size ?? train.length;

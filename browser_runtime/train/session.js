@@ -7,7 +7,7 @@ import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
-import { Batches, checkShapes, eachWindow, readRows, split, valueCheck } from "./data.js";
+import { Batches, checkArray, checkShapes, eachWindow, readRows, split, splitSizes, valueCheck } from "./data.js";
 import { diagnose } from "./diagnostics.js";
 import { decode, encode } from "./safetensors.js";
 
@@ -32,13 +32,13 @@ const FIRST_LOSSES = 10; // compared with a float64 run by the diagnostics
 const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 };
 
 /**
- * The rows of the data, by use.
+ * Counts of the data's rows by use, without touching a row: what does not fit is refused before anything is made for it.
  * @param {any} spec @param {number} total
  */
-function rowsOf(spec, total) {
-  const { train, validation } = split(spec, total);
-  const batches = new Batches(spec, train);
-  return { batches, validation, rows: { total, train: train.length, validation: validation.length, batch: batches.size } };
+function countRows(spec, total) {
+  const { train, validation } = splitSizes(spec, total);
+  const { size, totalSteps } = new Batches(spec, { length: train });
+  return { rows: { total, train, validation, batch: size }, totalSteps };
 }
 
 /**
@@ -51,14 +51,14 @@ export function estimate(input, shapes) {
   const spec = validateSpec(input);
   const labels = spec.loss === "softmax_cross_entropy" && shapes.y.shape.length === 1 ? "index" : "values";
   const plan = buildPlan(spec, { labels });
-  const { batches, rows } = rowsOf(spec, shapes.x.shape[0]);
+  const { rows, totalSteps } = countRows(spec, shapes.x.shape[0]);
   const lowered = lower(plan, ASSUMED, rows);
   return {
     parameters: countParameters(plan),
     textureBytes: lowered.bytes,
     textures: lowered.textures.length,
     drawsPerStep: lowered.phases.train.flat().length,
-    totalSteps: batches.totalSteps,
+    totalSteps,
   };
 }
 
@@ -82,11 +82,12 @@ export class Session {
     const shape = buildPlan(spec, { labels: "values" }).outputShape;
     const { rows: total, labels } = checkShapes(spec, data, shape);
     const plan = buildPlan(spec, { labels });
-    const parts = rowsOf(spec, total);
-    const lowered = lower(plan, device.record, parts.rows, device.rows);
+    const { rows } = countRows(spec, total);
+    const lowered = lower(plan, device.record, rows, device.rows);
     signal?.throwIfAborted();
     const executable = await Executable.create(device, lowered);
-    const session = new Session({ device, spec, plan, executable, data, labels, ...parts });
+    const { train, validation } = split(spec, total);
+    const session = new Session({ device, spec, plan, executable, data, labels, batches: new Batches(spec, train), validation, rows });
     try {
       const compiled = performance.now();
       await session.upload(labels);
@@ -331,16 +332,22 @@ export class Session {
    */
   async evaluate(data) {
     this.alive();
-    const { executable } = this;
+    const { executable, spec, plan, labels } = this;
     const { stage } = executable.sizes;
-    let [loss, correct] = [0, 0];
-    const rows = data ? checkShapes(this.spec, data, this.plan.outputShape).rows : this.validation.length;
+    const rows = data ? this.checkRows(data) : this.validation.length;
     if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
+    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
+    const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
+    let [loss, correct] = [0, 0];
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       if (data) {
-        executable.writeStage("x", await readRows(data.x, first, count));
-        executable.writeStage("target", await readRows(data.y, first, count));
+        const [x, y] = [await readRows(data.x, first, count), await readRows(data.y, first, count)];
+        checkX(first, x);
+        checkY(first, y);
+        // Written and drawn in one task: another call may use the staging tensors in between.
+        executable.writeStage("x", x);
+        executable.writeStage("target", y);
         executable.submitStagedEvaluation(count);
       } else executable.submitEvaluation(first, count, 0);
       const sums = (await executable.readTelemetry("evaluate", 0, 1))(0, 0);
@@ -350,6 +357,16 @@ export class Session {
     return { loss: loss / rows, ...(this.accuracy && { accuracy: correct / rows }) };
   }
 
+  /** Shapes of data that is not the training data, and the same kind of targets. @param {{x: ArraySource, y: ArraySource}} data @returns {number} rows */
+  checkRows(data) {
+    const { rows, labels } = checkShapes(this.spec, data, this.plan.outputShape);
+    if (labels !== this.labels) {
+      const kinds = { index: "class numbers [rows]", values: "a value for each output" };
+      throw new EngineError("data_invalid", `data.y: holds ${kinds[labels]}; this session was compiled for ${kinds[this.labels]}`, { field: "data.y" });
+    }
+    return rows;
+  }
+
   /**
    * The last layer's outputs.
    * @param {ArraySource} x
@@ -357,6 +374,7 @@ export class Session {
    */
   async predict(x) {
     this.alive();
+    checkArray("x", x);
     const { stage } = this.executable.sizes;
     const rows = x.shape[0];
     const sample = x.shape.slice(1);
@@ -367,7 +385,8 @@ export class Session {
     const data = new Float32Array(rows * outputs);
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
-      this.executable.writeStage("x", await readRows(x, first, count));
+      const values = await readRows(x, first, count);
+      this.executable.writeStage("x", values);
       data.set(this.executable.predictStaged(count), first * outputs);
     }
     return { shape: [rows, ...this.plan.outputShape], data };

@@ -70,7 +70,7 @@ class PageDied(Exception):
 class BrowserPage:
     """One page in one browser. A context manager; `call` may be used from any one thread at a time."""
 
-    def __init__(self, flags: str | None = None) -> None:
+    def __init__(self, flags: str | None = None, *, isolated: bool = True) -> None:
         """`flags` replace the GL flags; the default is $TEXELGRAD_TEST_CHROMIUM_FLAGS, else SwiftShader."""
         self._flags = flags or os.environ.get("TEXELGRAD_TEST_CHROMIUM_FLAGS") or SOFTWARE_GL_FLAGS
         self._loop = asyncio.new_event_loop()
@@ -79,7 +79,7 @@ class BrowserPage:
             lambda _, context: self._console.append(f"pyppeteer: {context['message']}")
         )
         self._thread = threading.Thread(target=self._loop.run_forever, name="browser-page", daemon=True)
-        self._server = StaticServer()
+        self._server = StaticServer(isolated=isolated)
         self.profile: Path | None = None  # deleted by close()
         self._process: subprocess.Popen[bytes] | None = None
         self._page: Any = None

@@ -94,3 +94,18 @@ export async function afterDispose(spec, x, y) {
   await session.dispose();
   await session.run();
 }
+
+/** Calls that are not waited for: none may see what another has half done. @param {any} spec @param {any} x @param {any} y @param {any[]} sets other data */
+export async function concurrently(spec, x, y, sets) {
+  const session = await compile(spec, { data: { x, y } });
+  try {
+    const ask = (/** @type {any} */ set) => [session.evaluate({ x: streamed(set.x), y: streamed(set.y) }), session.predict(streamed(set.x))];
+    const together = await Promise.all(sets.flatMap(ask));
+    const apart = [];
+    for (const set of sets) for (const call of ask(set)) apart.push(await call);
+    const [, , file] = await Promise.all([session.run(), session.evaluate(), session.run({ steps: 1 }).catch((e) => e.message)]);
+    return { together, apart, file, weights: await session.weightsFile() };
+  } finally {
+    await session.dispose();
+  }
+}

@@ -30,9 +30,12 @@ class _Handler(SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
+    isolated = True  # COOP and COEP are sent, so that the page has SharedArrayBuffer
+
     def end_headers(self) -> None:
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        if self.isolated:
+            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -51,11 +54,18 @@ class _Handler(SimpleHTTPRequestHandler):
         """Keep the test output clean; a 404 shows up in the page as a failed import."""
 
 
+class _PlainHandler(_Handler):
+    """What a static host sends that knows nothing of COOP and COEP."""
+
+    isolated = False
+
+
 class StaticServer:
     """A context manager; `origin` is the address to open."""
 
-    def __init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(ROOT)))
+    def __init__(self, *, isolated: bool = True) -> None:
+        handler = partial(_Handler if isolated else _PlainHandler, directory=str(ROOT))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="static-server", daemon=True)
         self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"

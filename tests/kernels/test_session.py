@@ -246,6 +246,17 @@ def test_batches_follow_the_seed(browser_page: BrowserPage):
         )
 
 
+def test_calls_at_the_same_time(browser_page: BrowserPage):
+    """Evaluations and predictions that overlap give what they give alone; a run beside them the same bytes."""
+    spec = shuffled()
+    sets = [dict(zip("xy", data_for(rows, 5, 3, LOSS, seed=rows), strict=True)) for rows in (300, 7, 520)]
+    got = browser_page.call(PAGE, "concurrently", spec, X, Y, sets)
+    for one, other in zip(got["together"], got["apart"], strict=True):
+        np.testing.assert_equal(one, other)
+    assert got["file"] == "run() is running already"
+    assert got["weights"].tobytes() == final_bytes(browser_page, spec)
+
+
 # ---- data that is read piece by piece -------------------------------------------------------------------------------
 
 
