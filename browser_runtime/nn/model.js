@@ -29,7 +29,7 @@ const layers = {
   dense(model, x, layer, field) {
     const { shape } = model.graph.tensor(x);
     if (shape.length !== 1 && !model.flat) {
-      throw new EngineError("spec_invalid", `${field}: dense needs a flat input, this one is [${shape}]; put a flatten before it`, { field });
+      throw new EngineError("spec_invalid", `dense needs a flat input, this one is [${shape}]; put a flatten before it`, { field });
     }
     model.flat = false;
     const [fanIn, fanOut] = [size(shape), layer.units];
@@ -41,12 +41,12 @@ const layers = {
   conv2d(model, x, layer, field) {
     const { shape } = model.graph.tensor(x);
     if (shape.length !== 3 || model.flat) {
-      throw new EngineError("spec_invalid", `${field}: conv2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
+      throw new EngineError("spec_invalid", `conv2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
     }
     const geometry = slide(shape, layer, layer.kernel, layer.dilation, field);
-    const [taps, channels] = [layer.kernel[0] * layer.kernel[1], shape[2]];
+    const [area, channels] = [layer.kernel[0] * layer.kernel[1], shape[2]];
     const kernel = [...layer.kernel, channels, layer.filters];
-    const w = addParameter(model, layer, { shape: kernel, blocks: kernel, fanIn: taps * channels, fanOut: taps * layer.filters });
+    const w = addParameter(model, layer, { shape: kernel, blocks: kernel, fanIn: area * channels, fanOut: area * layer.filters });
     const output = [...geometry.size, layer.filters];
     return activated(model, layer, "conv2d", { x, w }, output, { ...geometry, input: shape, output });
   },
@@ -54,7 +54,7 @@ const layers = {
   max_pool2d(model, x, layer, field) {
     const { shape } = model.graph.tensor(x);
     if (shape.length !== 3 || model.flat) {
-      throw new EngineError("spec_invalid", `${field}: max_pool2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
+      throw new EngineError("spec_invalid", `max_pool2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
     }
     const geometry = slide(shape, layer, layer.size, [1, 1], field);
     const output = [...geometry.size, shape[2]];
@@ -89,22 +89,22 @@ function activated({ graph }, layer, op, inputs, shape, attrs) {
 /**
  * Where a sliding window stands: size of its output, and the padding before the first row and column.
  * `same` pads as TensorFlow does: output = ceil(input / stride), the odd pixel behind.
- * @param {number[]} shape [height, width, channels] @param {any} layer @param {number[]} window @param {number[]} dilation @param {string} field
+ * @param {number[]} shape [height, width, channels] @param {any} layer @param {number[]} taps @param {number[]} dilation @param {string} field
  */
-function slide(shape, layer, window, dilation, field) {
+function slide(shape, layer, taps, dilation, field) {
   const { stride, padding } = layer;
   const axis = (/** @type {0|1} */ i) => {
-    const extent = (window[i] - 1) * dilation[i] + 1;
+    const extent = (taps[i] - 1) * dilation[i] + 1;
     const total = padding === "same" ? Math.max(0, (Math.ceil(shape[i] / stride[i]) - 1) * stride[i] + extent - shape[i]) : 0;
     const [before, after] = Array.isArray(padding) ? padding[i] : [Math.floor(total / 2), Math.ceil(total / 2)];
     const size = Math.floor((shape[i] + before + after - extent) / stride[i]) + 1;
     if (size < 1) {
-      throw new EngineError("spec_invalid", `${field}: a window of ${extent} does not fit ${shape[i]} + ${before + after} ${i ? "columns" : "rows"}`, { field });
+      throw new EngineError("spec_invalid", `a window of ${extent} does not fit ${shape[i]} + ${before + after} ${i ? "columns" : "rows"}`, { field });
     }
     return { before, size };
   };
   const [rows, columns] = [axis(0), axis(1)];
-  return { window, stride, dilation, padding: [rows.before, columns.before], size: [rows.size, columns.size] };
+  return { taps, stride, dilation, padding: [rows.before, columns.before], size: [rows.size, columns.size] };
 }
 
 /**
@@ -120,7 +120,7 @@ export function buildModel(spec) {
   spec.model.layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const build = layers[layer.type];
     if (!build) {
-      throw new EngineError("spec_invalid", `model.layers.${i}.type: ${layer.type} is unknown; legal: ${Object.keys(layers).join(", ")}`, {
+      throw new EngineError("spec_invalid", `${layer.type} is unknown; legal: ${Object.keys(layers).join(", ")}`, {
         field: `model.layers.${i}.type`,
       });
     }

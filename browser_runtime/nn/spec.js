@@ -1,6 +1,7 @@
 // The job spec in the page: checked against the one schema (spec_schema.js, made from texelgrad/spec.py), defaults filled in.
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
+import { buildModel } from "./model.js";
 import { specSchema } from "./spec_schema.js";
 
 /** @typedef {{field: string, value: unknown, message: string}} Fault */
@@ -122,6 +123,7 @@ export function validateSpec(input) {
   if (!isObject(input)) throw new EngineError("spec_invalid", "the spec must be an object", { field: "" });
   const spec = check(specSchema, input, "", faults);
   if (faults.length === 0) betweenFields(spec, faults);
+  if (faults.length === 0) betweenShapes(spec, faults);
   if (faults.length > 0) {
     const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${JSON.stringify(value)}`}`).join("; ");
     throw new EngineError("spec_invalid", message, { field: faults[0].field, detail: { faults } });
@@ -159,7 +161,17 @@ function nameLayers(layers) {
   }
 }
 
-/** How layers' shapes must fit each other is for nn/model.js to say. @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
+/** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
+function betweenShapes(spec, faults) {
+  try {
+    buildModel(spec);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    faults.push({ field: error.field ?? "model", value: undefined, message: error.message });
+  }
+}
+
+/** @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
 function layerFaults({ model, loss }, fault) {
   const { layers } = model;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {

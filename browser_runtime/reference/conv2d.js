@@ -55,12 +55,12 @@ export function conv2dGradInput(dy, kernel, geometry) {
 }
 
 /**
- * @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,F] @param {number[]} window [KH,KW] @param {Geometry} geometry
+ * @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,F] @param {number[]} taps [KH,KW] @param {Geometry} geometry
  * @returns {{kernel: Tensor, bias: Tensor}} gradients [KH,KW,C,F] and [F]
  */
-export function conv2dGradWeights(x, dy, window, geometry) {
+export function conv2dGradWeights(x, dy, taps, geometry) {
   const [C, F] = [x.shape[3], dy.shape[3]];
-  const kernel = tensor([...window, C, F]);
+  const kernel = tensor([...taps, C, F]);
   const bias = tensor([F]);
   dy.data.forEach((value, i) => (bias.data[i % F] += value));
   eachTap(x.shape, dy.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {

@@ -2,21 +2,21 @@
 import { tensor } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
-/** @typedef {{window: number[], stride: number[], padding: number[]}} Geometry padding before the first row and column */
+/** @typedef {{taps: number[], stride: number[], padding: number[]}} Geometry padding before the first row and column */
 
 /**
  * Offsets of the first largest element of each window: of each output element, in order.
  * @param {Tensor} x [M,H,W,C] @param {Geometry & {output: number[]}} geometry output [OH,OW,C]
  * @returns {Int32Array}
  */
-function winners(x, { window, stride, padding, output }) {
+function winners(x, { taps, stride, padding, output }) {
   const [M, H, W, C] = x.shape;
   const [OH, OW] = output;
   const at = new Int32Array(M * OH * OW * C).fill(-1);
   at.forEach((_, i) => {
     const [c, ox, oy, m] = [i % C, Math.floor(i / C) % OW, Math.floor(i / (C * OW)) % OH, Math.floor(i / (C * OW * OH))];
-    for (let ky = 0; ky < window[0]; ky++) {
-      for (let kx = 0; kx < window[1]; kx++) {
+    for (let ky = 0; ky < taps[0]; ky++) {
+      for (let kx = 0; kx < taps[1]; kx++) {
         const [iy, ix] = [oy * stride[0] + ky - padding[0], ox * stride[1] + kx - padding[1]];
         if (iy < 0 || iy >= H || ix < 0 || ix >= W) continue;
         const here = ((m * H + iy) * W + ix) * C + c;

@@ -229,9 +229,9 @@ function updateParts(lowering, group) {
 }
 
 /** lib/window.glsl's. @param {any} attrs */
-function windowDefines({ window, stride, dilation, padding, input, output }) {
+function windowDefines({ taps, stride, dilation, padding, input, output }) {
   const pair = (/** @type {number[]} */ [y, x]) => `ivec2(${y}, ${x})`;
-  return { WINDOW: pair(window), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(input), OUTPUT: pair(output) };
+  return { WINDOW: pair(taps), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(input), OUTPUT: pair(output) };
 }
 
 /** @param {any} optimizer */
