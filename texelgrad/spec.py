@@ -46,6 +46,11 @@ def _available(*legal: Any) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+_RFC3339 = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
+    r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+)
+
 Later = Annotated[None, BeforeValidator(_refuse), WithJsonSchema({"type": "null"})]
 """A field that has its name already, and is refused until it works."""
 
@@ -229,7 +234,9 @@ class JobSpec(Strict):
     fine_tune: Later = None
     throttle: Later = None
     inspect: Later = None
-    deadline: Later = None
+    deadline: Annotated[str, Field(pattern=_RFC3339)] | None = Field(
+        default=None, description="Aborted if still queued then; with an offset: 2027-01-31T18:00:00Z."
+    )
 
 
 def parse_spec(raw: Any) -> JobSpec:
