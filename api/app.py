@@ -8,7 +8,7 @@ from flask import Flask, Response
 from flask_openapi3.models.info import Info
 from flask_openapi3.openapi import OpenAPI
 
-from api import dashboard, datasets, files, jobs, problems, security, service, streams
+from api import dashboard, datasets, files, inspection, jobs, problems, security, service, streams
 from api.context import Services, install
 from api.hints import Hints
 from api.models import Problem
@@ -42,7 +42,14 @@ def create_app(settings: Settings | None = None) -> Flask:
 
     problems.register(app)
     security.register(app, settings)
-    for routes in (jobs.routes, files.routes, streams.routes, datasets.routes, service.routes):
+    for routes in (
+        jobs.routes,
+        inspection.routes,
+        files.routes,
+        streams.routes,
+        datasets.routes,
+        service.routes,
+    ):
         app.register_api(routes.blueprint)
     service.register_health(app)
     describe(app)

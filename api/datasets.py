@@ -6,15 +6,17 @@ import tempfile
 from typing import IO, cast
 
 from flask import Response, request
+from sqlalchemy.exc import IntegrityError
 
 from api.context import services
 from api.models import DatasetPath, DatasetsQuery, UploadQuery
+from api.paging import checked_cursor, page
 from api.responses import json_response, tagged_response
 from api.routing import Routes
 from api.views import dataset_view
 from texelgrad.datasets import FORMATS, read_upload
-from texelgrad.domain import IdPrefix, is_id
-from texelgrad.errors import Fault, Invalid
+from texelgrad.domain import IdPrefix
+from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.repository import datasets as repository
 from texelgrad.store import store_dataset
 
@@ -88,14 +90,16 @@ def _format(file: IO[bytes], filename: str, asked: str | None) -> str:
 def list_datasets(query: DatasetsQuery) -> Response:
     """A page of data sets; `next_cursor` leads to the next one."""
     own = services()
-    if query.cursor is not None and not is_id(query.cursor, IdPrefix.DATASET):
-        raise Invalid([Fault("cursor", "is no cursor", query.cursor, "next_cursor of the page before")])
+    cursor = checked_cursor(query.cursor, IdPrefix.DATASET)
     with own.db.read() as session:
-        found = list(repository.list_datasets(session, own.owner_id, query.limit + 1, query.cursor))
-        items = [dataset_view(item, repository.arrays_of(session, item.id)) for item in found[: query.limit]]
-    return json_response(
-        {"items": items, "next_cursor": items[-1]["id"] if len(found) > query.limit else None}
-    )
+        found = repository.list_datasets(session, own.owner_id, query.limit + 1, cursor, query.name)
+        listed = page(
+            found,
+            query.limit,
+            lambda item: dataset_view(item, repository.arrays_of(session, item.id)),
+            lambda item: item.id,
+        )
+    return json_response(listed)
 
 
 @routes.get("/datasets/<dataset_id>", "Read a data set's description")
@@ -105,3 +109,15 @@ def get_dataset(path: DatasetPath) -> Response:
     with own.db.read() as session:
         dataset = repository.get_dataset(session, own.owner_id, path.dataset_id)
         return tagged_response(dataset_view(dataset, repository.arrays_of(session, dataset.id)))
+
+
+@routes.delete("/datasets/<dataset_id>", "Delete a data set")
+def delete_dataset(path: DatasetPath) -> Response:
+    """204; 409 while a job uses it."""
+    own = services()
+    try:
+        with own.db.write() as session:
+            repository.delete_dataset(session, own.owner_id, path.dataset_id)
+    except IntegrityError as error:  # a job took it meanwhile
+        raise Conflict(f"data set {path.dataset_id} is used by a job") from error
+    return Response(status=204)

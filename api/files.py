@@ -31,10 +31,10 @@ def get_weights(path: JobPath, query: WeightsQuery) -> Response:
     if job.state != JobState.SUCCEEDED or attempt is None:
         raise NotFound(f"job {job.id} is {job.state} and has no weights")
     artifact = weights_artifact(own.db, attempt.id, query.format)
-    return _send(own.db, artifact, f"{job.id}.{query.format}")
+    return send_artifact(own.db, artifact, f"{job.id}.{query.format}")
 
 
-def _send(db: Database, artifact: Artifact, filename: str) -> Response:
+def send_artifact(db: Database, artifact: Artifact, filename: str) -> Response:
     """The artifact under RFC 9110: one range, If-Range, If-None-Match."""
     tag = artifact.sha256 or ""
     headers = {

@@ -10,16 +10,19 @@ from flask import Response, request
 
 from api.context import services
 from api.models import JobPath, JobsQuery, MetricsQuery
+from api.paging import checked_cursor, page
 from api.responses import json_response, tagged_response
 from api.routing import Routes
 from api.views import job_summary, job_view
 from texelgrad import repository
-from texelgrad.domain import FINAL_JOB_STATES, IdPrefix, is_id
+from texelgrad.domain import FINAL_JOB_STATES, IdPrefix
 from texelgrad.errors import Conflict, Fault, Invalid, NotFound
 from texelgrad.metrics import downsample
+from texelgrad.models import Job
 from texelgrad.repository import JobFilter
 from texelgrad.repository.jobs import newest_attempts
-from texelgrad.submit import submit_job
+from texelgrad.repository.lineage import delete_job as remove_job
+from texelgrad.submit import Idempotency, submit_again, submit_job
 
 routes = Routes("jobs")
 _MAX_KEY = 255  # characters of an Idempotency-Key
@@ -46,13 +49,39 @@ def post_job() -> Response:
     """Queue a job and answer 202; the spec is checked as a whole before anything is stored."""
     own = services()
     raw = read_json(own.settings.max_spec_bytes)
+    return _accepted(*submit_job(own.db, own.settings, own.owner_id, raw, _idempotency()))
+
+
+@routes.post("/jobs/<job_id>/retry", "Run a job again")
+def retry_job(path: JobPath) -> Response:
+    """202 and a new job of the same spec, whose parent_id is this one; 409 while this one has not ended."""
+    own = services()
+    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, _idempotency(path)))
+
+
+@routes.post("/jobs/<job_id>/resume", "Go on from a job's last checkpoint")
+def resume_job(path: JobPath) -> Response:
+    """202 and a new job that starts there; 409 where this one has not ended, has succeeded, or has no checkpoint."""
+    own = services()
+    key = _idempotency(path)
+    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, key, resume=True))
+
+
+def _idempotency(path: JobPath | None = None) -> Idempotency | None:
+    """The request's key, and a hash of all that it asks for; raises Invalid."""
     key = request.headers.get("Idempotency-Key")
-    if key is not None and not (1 <= len(key) <= _MAX_KEY and key.isprintable()):
+    if key is None:
+        return None
+    if not (1 <= len(key) <= _MAX_KEY and key.isprintable()):
         raise Invalid(
             [Fault("Idempotency-Key", "has a wrong length or characters", None, f"1 to {_MAX_KEY} printable")]
         )
-    idempotency = (key, hashlib.sha256(request.get_data()).hexdigest()) if key else None
-    job, new = submit_job(own.db, own.settings, own.owner_id, raw, idempotency)
+    asked = request.path.encode() if path else request.get_data()
+    return key, hashlib.sha256(asked).hexdigest()
+
+
+def _accepted(job: Job, new: bool) -> Response:
+    own = services()
     if new:
         own.hints.send(job.queue)
     with own.db.read() as session:
@@ -64,21 +93,19 @@ def post_job() -> Response:
 def list_jobs(query: JobsQuery) -> Response:
     """A page of jobs; `next_cursor` leads to the next one."""
     own = services()
-    if query.cursor is not None and not is_id(query.cursor, IdPrefix.JOB):
-        raise Invalid([Fault("cursor", "is no cursor", query.cursor, "next_cursor of the page before")])
+    cursor = checked_cursor(query.cursor, IdPrefix.JOB)
     tags: list[tuple[str, str]] = []
     for tag in query.tag:
         name, colon, value = tag.partition(":")
         if not colon:
             raise Invalid([Fault("tag", "is no tag", tag, "name:value")])
         tags.append((name, value))
-    filters = JobFilter(query.status, query.name, tags)
+    filters = JobFilter(query.status, query.name, query.dataset, query.parent, tags)
     with own.db.read() as session:
-        found = list(repository.list_jobs(session, own.owner_id, filters, query.limit + 1, query.cursor))
-        jobs = found[: query.limit]
-        newest = newest_attempts(session, [job.id for job in jobs])
-    items = [job_summary(job, newest.get(job.id)) for job in jobs]
-    return json_response({"items": items, "next_cursor": jobs[-1].id if len(found) > query.limit else None})
+        found = repository.list_jobs(session, own.owner_id, filters, query.limit + 1, cursor)
+        newest = newest_attempts(session, [job.id for job in found])
+    listed = page(found, query.limit, lambda job: job_summary(job, newest.get(job.id)), lambda job: job.id)
+    return json_response(listed)
 
 
 @routes.get("/jobs/<job_id>", "Read a job")
@@ -100,6 +127,15 @@ def cancel_job(path: JobPath) -> Response:
         job = repository.request_cancel(session, own.owner_id, path.job_id)
         view = job_view(job, repository.attempts_of(session, job.id))
     return json_response(view, 202)
+
+
+@routes.delete("/jobs/<job_id>", "Delete a job")
+def delete_job(path: JobPath) -> Response:
+    """204, with its curves, weights and checkpoints; 409 while it has not ended, or another job continues it."""
+    own = services()
+    with own.db.write() as session:
+        remove_job(session, own.owner_id, path.job_id)
+    return Response(status=204)
 
 
 @routes.get("/jobs/<job_id>/metrics", "Curves of a job")

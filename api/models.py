@@ -24,6 +24,13 @@ class JobPath(Query):
     job_id: str = Field(description="As POST /v1/jobs gave it.")
 
 
+class CheckpointPath(Query):
+    """Names a checkpoint of a job."""
+
+    job_id: str = Field(description="As POST /v1/jobs gave it.")
+    artifact_id: str = Field(description="As the list of checkpoints gives it.")
+
+
 class DatasetPath(Query):
     """Names a data set."""
 
@@ -38,6 +45,16 @@ class JobsQuery(Query):
     status: Literal[tuple(state.value for state in JobState)] | None = None  # pyright: ignore[reportInvalidTypeForm]
     name: str | None = None
     tag: list[str] = Field(default_factory=list[str], description="name:value; several must all match.")
+    dataset: str | None = Field(default=None, description="Only jobs on this data set.")
+    parent: str | None = Field(default=None, description="Only retries and resumes of this job.")
+
+
+class LogsQuery(Query):
+    """Which lines to list."""
+
+    cursor: str | None = Field(default=None, description="next_cursor of the page before.")
+    limit: Limit = 200
+    level: Literal["debug", "info", "warning", "error"] | None = None
 
 
 class DatasetsQuery(Query):
@@ -45,6 +62,16 @@ class DatasetsQuery(Query):
 
     cursor: str | None = Field(default=None, description="next_cursor of the page before.")
     limit: Limit = 50
+    name: str | None = None
+
+
+class WorkersQuery(Query):
+    """Which workers to list."""
+
+    cursor: str | None = Field(default=None, description="next_cursor of the page before.")
+    limit: Limit = 50
+    queue: str | None = None
+    state: Literal["starting", "idle", "busy", "draining", "broken", "stopped"] | None = None
 
 
 class UploadQuery(Query):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from flask import Response, request
@@ -28,11 +27,3 @@ def tagged_response(body: Any, **headers: str) -> Response:
     response.headers["Cache-Control"] = "no-cache"  # keep it, but ask each time
     response.make_conditional(request)  # changes it in place
     return response
-
-
-def time_text(microseconds: int | None) -> str | None:
-    """A time as RFC 3339 text in UTC."""
-    if microseconds is None:
-        return None
-    seconds, fraction = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{fraction:06d}Z"

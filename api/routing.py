@@ -24,3 +24,11 @@ class Routes:
     def post(self, rule: str, summary: str) -> Callable[[View], View]:
         """Answer POST with the decorated function."""
         return cast("Callable[[View], View]", self.blueprint.post(rule, summary=summary))
+
+    def put(self, rule: str, summary: str) -> Callable[[View], View]:
+        """Answer PUT with the decorated function."""
+        return cast("Callable[[View], View]", self.blueprint.put(rule, summary=summary))
+
+    def delete(self, rule: str, summary: str) -> Callable[[View], View]:
+        """Answer DELETE with the decorated function."""
+        return cast("Callable[[View], View]", self.blueprint.delete(rule, summary=summary))

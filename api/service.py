@@ -9,6 +9,8 @@ from sqlalchemy import text
 
 from api.context import services
 from api.jobs import read_json
+from api.models import WorkersQuery
+from api.paging import page
 from api.problems import problem
 from api.responses import json_response
 from api.routing import Routes
@@ -30,12 +32,19 @@ def post_estimate() -> Response:
 
 
 @routes.get("/workers", "List workers")
-def list_workers() -> Response:
+def list_workers(query: WorkersQuery) -> Response:
     """Workers that were seen in the last day, with the device that each has proved."""
     own = services()
     with own.db.read() as session:
-        workers = repository.list_workers(session, time.time_ns() // 1000 - _WORKERS_US)
-    return json_response({"items": [worker_view(worker) for worker in workers]})
+        found = repository.list_workers(
+            session,
+            time.time_ns() // 1000 - _WORKERS_US,
+            limit=query.limit + 1,
+            after=query.cursor,
+            queue=query.queue,
+            state=query.state,
+        )
+    return json_response(page(found, query.limit, worker_view, lambda worker: worker.id))
 
 
 def register_health(app: Flask) -> None:

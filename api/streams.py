@@ -17,7 +17,6 @@ from flask import Response, request
 
 from api.context import services
 from api.models import EventsQuery, JobPath
-from api.responses import time_text
 from api.routing import Routes
 from texelgrad import repository
 from texelgrad.db import Database
@@ -26,6 +25,7 @@ from texelgrad.errors import Fault, Invalid, Unavailable
 from texelgrad.jsonable import jsonable
 from texelgrad.metrics import Piece
 from texelgrad.models import MetricChunk
+from texelgrad.times import time_text
 
 routes = Routes("streams")
 _POLL_S = 0.2

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from api.responses import time_text
-from texelgrad.models import Attempt, Dataset, DatasetArray, Job, Worker
+from texelgrad.models import Artifact, Attempt, Dataset, DatasetArray, Job, LogLine, Worker
+from texelgrad.times import time_text
+
+_LINKS = (
+    *("metrics", "events", "weights", "diagnostics", "checkpoints", "logs", "why"),
+    *("cancel", "retry", "resume"),
+)
 
 
 def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
@@ -41,14 +46,12 @@ def job_view(job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
         **job_summary(job, newest),
         "failure": job.failure,
         "eligible_at": time_text(job.eligible_at),
+        "deadline_at": time_text(job.deadline_at),
         "max_attempts": job.max_attempts,
         "record": newest and newest.record,
         "attempts": [attempt_view(attempt) for attempt in attempts],
         "spec": job.spec,
-        "links": {
-            name: f"/v1/jobs/{job.id}/{name}"
-            for name in ("metrics", "events", "weights", "diagnostics", "cancel")
-        }
+        "links": {name: f"/v1/jobs/{job.id}/{name}" for name in _LINKS}
         | {"self": f"/v1/jobs/{job.id}", "page": f"/runs/{job.id}"},
     }
 
@@ -70,6 +73,32 @@ def attempt_view(attempt: Attempt) -> dict[str, Any]:
         "created_at": time_text(attempt.created_at),
         "training_at": time_text(attempt.training_at),
         "ended_at": time_text(attempt.ended_at),
+    }
+
+
+def checkpoint_view(job_id: str, artifact: Artifact) -> dict[str, Any]:
+    """A checkpoint and where its file is."""
+    return {
+        "id": artifact.id,
+        "attempt_id": artifact.attempt_id,
+        "step": artifact.step,
+        "size": artifact.size,
+        "sha256": artifact.sha256,
+        "created_at": time_text(artifact.created_at),
+        "file": f"/v1/jobs/{job_id}/checkpoints/{artifact.id}",
+    }
+
+
+def log_view(row: tuple[int, LogLine]) -> dict[str, Any]:
+    """A line of a job's log; `row` has its attempt's number first."""
+    number, line = row
+    return {
+        "attempt_id": line.attempt_id,
+        "attempt": number,
+        "seq": line.seq,
+        "at": time_text(line.at),
+        "level": line.level,
+        "message": line.message,
     }
 
 

@@ -34,13 +34,34 @@ const SIZES = [{ inputs: 3, hidden: 5, batch: 16 }, { inputs: 784, hidden: 512, 
 const DEVICES = [4, 8].map((maxDrawBuffers) => ({ maxDrawBuffers, maxTextureSize: 8192, maxArrayLayers: 2048 }));
 const DIALECTS = ["rgba32f", "rgba32ui"].flatMap((format) => ["texture", "texelFetch"].map((fetch) => ({ format, fetch })));
 
-/** @yields {{spec: object, labels: string}} */
+const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
+
+/** Images: strides, paddings and channels that do and don't fill texels. @yields {{spec: object, labels: string, batch: number}} */
+function* imageJobs() {
+  for (const activation of ACTIVATIONS) {
+    for (const optimizer of OPTIMIZERS) {
+      for (const { channels, filters, stride, padding } of [
+        { channels: 1, filters: 8, stride: 1, padding: "same" },
+        { channels: 4, filters: 5, stride: 2, padding: "valid" },
+        { channels: 3, filters: 8, stride: 1, padding: [[1, 0], [2, 1]] },
+      ]) {
+        const conv = { type: "conv2d", name: "c", filters, kernel: [3, 3], stride: [stride, stride], dilation: [1, 1], padding, activation, init: "he_uniform" };
+        const pool = { type: "max_pool2d", name: "p", size: [2, 2], stride: [2, 2], padding: "valid" };
+        const layers = [conv, pool, { ...conv, name: "c2" }, { ...conv, name: "c3", stride: [1, 1], padding: "same" }, { type: "flatten", name: "f" }, dense("d", 10, "linear")];
+        const spec = { model: { input: [18, 19, channels], layers }, loss: "softmax_cross_entropy", metrics: ["accuracy"], optimizer, train: { batch_size: 16 } };
+        yield { spec, labels: "index", batch: 16 };
+      }
+    }
+  }
+}
+
+/** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
+  yield* imageJobs();
   for (const { loss, labels, units } of LOSSES) {
     for (const activation of ACTIVATIONS) {
       for (const optimizer of OPTIMIZERS) {
         for (const { inputs, hidden, batch } of SIZES) {
-          const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
           // Only mse takes outputs that an activation has bent.
           const last = loss === "mse" ? activation : "linear";
           const layers = [dense("dense_1", hidden, activation), dense("dense_2", hidden, activation), dense("dense_3", units, last)];

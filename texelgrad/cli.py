@@ -18,6 +18,7 @@ from rich.table import Table
 from texelgrad import __version__
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.errors import TexelgradError
+from texelgrad.worker_commands import workers
 
 _INTERRUPTED = 130
 P = ParamSpec("P")
@@ -63,6 +64,9 @@ def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     Supervisor(settings, say=_say).run()
+
+
+main.add_command(workers)
 
 
 @main.command()

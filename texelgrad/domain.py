@@ -101,6 +101,7 @@ class Cause(StrEnum):
     RUNNER_DIED = "runner_died"
     STALLED = "stalled"
     LEASE_EXPIRED = "lease_expired"
+    WORKER_DIED = "worker_died"
     NO_BROWSER = "no_browser"
     NO_RENDERER = "no_renderer"
     WORKER_STOPPED = "worker_stopped"
@@ -124,6 +125,7 @@ POLICIES: Mapping[Cause, Policy] = {
     Cause.RUNNER_DIED: Policy.RETRY,
     Cause.STALLED: Policy.RETRY,
     Cause.LEASE_EXPIRED: Policy.RETRY,
+    Cause.WORKER_DIED: Policy.RETRY,
     Cause.NO_BROWSER: Policy.ENVIRONMENT,
     Cause.NO_RENDERER: Policy.ENVIRONMENT,
     Cause.WORKER_STOPPED: Policy.ENVIRONMENT,

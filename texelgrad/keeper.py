@@ -1,6 +1,7 @@
 """The keeper: of all that run, one holds the lease and does the housekeeping.
 
-`python -m texelgrad.keeper` runs one. Each round it reaps expired leases, aborts overdue jobs, tops up hints and deletes what nobody can read any more.
+`python -m texelgrad.keeper` runs one. Each round it releases what dead workers
+held, reaps expired leases, aborts overdue jobs, tops up hints and deletes what nobody can read any more.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from types import FrameType
 
 from texelgrad import repository
 from texelgrad.config import Settings
-from texelgrad.db import Database
+from texelgrad.db import Database, now_us
 from texelgrad.hints import Publisher
+from texelgrad.presence import vacated
 from texelgrad.repository.sweep import sweep_artifacts
 
 _log = logging.getLogger(__name__)
@@ -24,6 +26,7 @@ _LEASE = "keeper"
 _LEASE_S = 10.0
 _SWEEP_CHUNKS = 16  # deleted a round: one large DELETE would block all writers for seconds
 _SWEEP_PAGES = 8192  # given back after that; more than those chunks have
+_FORGET_US = 7 * 24 * 3600 * 1_000_000  # rows of workers that are gone
 
 
 class Keeper:
@@ -38,7 +41,7 @@ class Keeper:
         with self._db.write() as session:
             if not repository.take_lease(session, _LEASE, self._holder, _LEASE_S):
                 return False
-        for duty in (self._reap, self._abort, self._top_up, self._sweep):
+        for duty in (self._release, self._reap, self._abort, self._top_up, self._sweep):
             self._try(duty)
         return True
 
@@ -55,6 +58,15 @@ class Keeper:
             duty()
         except Exception:  # noqa: BLE001 - the database or the broker may be away for a while
             _log.exception("keeper: %s failed", getattr(duty, "__name__", duty))
+
+    def _release(self) -> None:
+        """Lets go what dead workers of this machine held, without waiting for their leases."""
+        with self._db.read() as session:
+            here = repository.workers_on(session, socket.gethostname())
+        for worker_id in here:
+            with vacated(worker_id) as gone:
+                if gone:
+                    release(self._db, worker_id)
 
     def _reap(self) -> None:
         with self._db.write() as session:
@@ -75,8 +87,18 @@ class Keeper:
     def _sweep(self) -> None:
         with self._db.write() as session:
             swept = sweep_artifacts(session, _SWEEP_CHUNKS)
+            repository.forget_workers(session, now_us(session) - _FORGET_US)
         if swept:
             self._db.release_pages(_SWEEP_PAGES)
+
+
+def release(db: Database, worker_id: str) -> None:
+    """End what a worker that is gone for sure has left unfinished, and say so in its row."""
+    with db.write() as session:
+        jobs = repository.release_attempts(session, worker_id)
+        repository.mark_stopped(session, worker_id, "its process ended without a word")
+    for job_id in jobs:
+        _log.warning("worker %s died in the middle of job %s", worker_id, job_id)
 
 
 def main() -> None:

@@ -218,7 +218,7 @@ class Artifact(Base):
     sha256: Mapped[str | None]  # in hex, once complete
     size: Mapped[int]  # in bytes
     chunk_size: Mapped[int]  # in bytes, of every chunk but the last
-    state: Mapped[str]  # staged | ready
+    state: Mapped[str]  # staged | ready | dropped
     created_at: Mapped[int]
 
 

@@ -27,6 +27,12 @@ _FLOAT32_MAX = 3.4028234663852886e38
 _FLOAT32_TINY = 1.1754943508222875e-38  # smaller ones are flushed to zero by GPUs
 
 
+_RFC3339 = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
+    r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+)
+
+
 class Model(Strict):
     """Layers in their order; the last one gives logits."""
 
@@ -163,7 +169,9 @@ class JobSpec(Strict):
     fine_tune: Later = None
     throttle: Later = None
     inspect: Later = None
-    deadline: Later = None
+    deadline: Annotated[str, Field(pattern=_RFC3339)] | None = Field(
+        default=None, description="Aborted if still queued then; with an offset: 2027-01-31T18:00:00Z."
+    )
 
 
 def parse_spec(raw: Any) -> JobSpec:

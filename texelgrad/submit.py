@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from texelgrad import repository
 from texelgrad.config import Settings
 from texelgrad.datasets import NamedArray, normalise
-from texelgrad.db import Database
-from texelgrad.errors import Fault, Invalid, NotFound
+from texelgrad.db import Database, now_us
+from texelgrad.domain import FINAL_JOB_STATES, JobState
+from texelgrad.errors import Conflict, Fault, Invalid, NotFound
 from texelgrad.models import Job
 from texelgrad.repository import datasets
+from texelgrad.repository.attempts import last_checkpoint
+from texelgrad.repository.locks import lock_job
 from texelgrad.shapes import ArrayInfo, Estimate, data_faults, estimate, limit_faults
 from texelgrad.spec import JobSpec, Synthetic, parse_spec
 from texelgrad.store import store_dataset
+from texelgrad.times import parse_time, time_text
 
 Idempotency = tuple[str, str]  # the key, and the SHA-256 of the request's body
 
@@ -28,28 +35,98 @@ def submit_job(
         return job, False
     spec = parse_spec(raw)
     infos, synthetic = _check(db, settings, owner_id, spec)
+    deadline_at = _deadline(spec.deadline)
     dataset_id = spec.data.dataset
     if synthetic:
         assert spec.data.synthetic is not None
         dataset_id, _ = store_dataset(db, owner_id, _synthetic_name(spec.data.synthetic), synthetic)
+
+    def create(session: Session) -> Job:
+        return repository.create_job(
+            session,
+            owner_id,
+            spec.model_dump(),
+            queue=settings.queue,
+            dataset_id=dataset_id,
+            needs_hardware=spec.allow_software is False,
+            total_steps=estimate(spec, infos["x"], infos["y"]).total_steps,
+            deadline_at=deadline_at,
+            idempotency=idempotency,
+        )
+
+    return _once(db, owner_id, idempotency, create)
+
+
+def submit_again(
+    db: Database,
+    settings: Settings,
+    owner_id: str,
+    job_id: str,
+    idempotency: Idempotency | None = None,
+    *,
+    resume: bool = False,
+) -> tuple[Job, bool]:
+    """Queue a new job of the spec of one that has ended; with `resume` it starts from that one's last checkpoint.
+
+    A deadline is as far away as it was then. Raises NotFound, or Conflict where the old job does not allow it.
+    """
+    if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
+        return job, False
+
+    def create(session: Session) -> Job:
+        old = lock_job(session, job_id, owner_id)
+        if old.state not in FINAL_JOB_STATES:
+            raise Conflict(f"job {job_id} is {old.state} and has not ended")
+        checkpoint = last_checkpoint(session, old) if resume else None
+        if resume and old.state == JobState.SUCCEEDED:
+            raise Conflict(f"job {job_id} succeeded: there is nothing left to do")
+        if resume and checkpoint is None:
+            raise Conflict(f"job {job_id} has no checkpoint to resume from: retry it")
+        deadline_at = None
+        if old.deadline_at is not None:
+            deadline_at = now_us(session) + old.deadline_at - old.created_at
+        return repository.create_job(
+            session,
+            owner_id,
+            {**old.spec, "deadline": time_text(deadline_at)},
+            queue=settings.queue,
+            dataset_id=old.dataset_id,
+            needs_hardware=old.needs_hardware,
+            parent_id=old.id,
+            resume_artifact_id=checkpoint.id if checkpoint else None,
+            total_steps=old.total_steps,
+            deadline_at=deadline_at,
+            idempotency=idempotency,
+        )
+
+    return _once(db, owner_id, idempotency, create)
+
+
+def _once(
+    db: Database, owner_id: str, idempotency: Idempotency | None, create: Callable[[Session], Job]
+) -> tuple[Job, bool]:
+    """Create a job in a transaction of its own, or answer the one that the same key has made meanwhile."""
     try:
         with db.write() as session:
-            job = repository.create_job(
-                session,
-                owner_id,
-                spec.model_dump(),
-                queue=settings.queue,
-                dataset_id=dataset_id,
-                needs_hardware=spec.allow_software is False,
-                total_steps=estimate(spec, infos["x"], infos["y"]).total_steps,
-                idempotency=idempotency,
-            )
+            return create(session), True
     except IntegrityError:
         # The same key came in twice at once, and the other request was first.
         if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
             return job, False
         raise
-    return job, True
+
+
+def _deadline(text: str | None) -> int | None:
+    """The deadline in microseconds; raises Invalid where there is no such time, or it has passed."""
+    if text is None:
+        return None
+    try:
+        deadline_at = parse_time(text)
+    except ValueError as error:
+        raise Invalid([Fault("deadline", f"is no time: {error}", text, "2027-01-31T18:00:00Z")]) from error
+    if deadline_at <= time.time_ns() // 1000:
+        raise Invalid([Fault("deadline", "has passed", text, "a time to come")])
+    return deadline_at
 
 
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:

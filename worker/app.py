@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import socket
 import threading
 from typing import Any
@@ -28,6 +29,8 @@ class _Child:
 
 
 settings = Settings()
+# Of the main process, and so of each of its pool processes in turn; host names and process ids may not be unique.
+_worker_id = f"{socket.gethostname()}-{settings.queue}-{secrets.token_hex(4)}"
 app = Celery("texelgrad", broker=settings.broker)
 app.conf.update(
     task_ignore_result=True,
@@ -63,7 +66,7 @@ def hint() -> None:
 def _start_foreman(**_: Any) -> None:
     die_with_parent()
     os.close(_undrained)
-    foreman = Foreman(settings, worker_id=f"{socket.gethostname()}-{settings.queue}-{os.getppid()}")
+    foreman = Foreman(settings, _worker_id)
     _Child.foreman = foreman
     foreman.start()
     threading.Thread(target=_drain_at_end_of_file, args=(foreman,), name="drain", daemon=True).start()

@@ -93,7 +93,7 @@ class _Watch:
 
     def __init__(self, claim: Claim, settings: Settings, draining: Callable[[], bool]) -> None:
         self._began = time.monotonic()
-        self._wall_s = float(claim.spec["limits"]["wall_s"] or settings.max_wall_s)
+        self._wall_s = float(min(claim.spec["limits"]["wall_s"] or settings.max_wall_s, settings.max_wall_s))
         self._stall_s = settings.stall_s
         self._draining = draining
         self._progressed_s = 0.0

@@ -18,6 +18,8 @@ from texelgrad.db import Database, now_us
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.engine import find_engine
 from texelgrad.errors import Conflict, Fenced
+from texelgrad.keeper import release
+from texelgrad.presence import Presence
 from texelgrad.repository import Claim
 from worker.attempt import Ending, supervise
 from worker.profiles import profiles_root, sweep
@@ -42,6 +44,7 @@ class Foreman(threading.Thread):
         self._db: Database
         self._profiles = profiles_root()
         self._engine_hash = find_engine().hash()
+        self._presence: Presence | None = None
         self._spare: RunnerProcess | None = None
         self._fault: str | None = None
         self._faults = 0  # in a row
@@ -81,6 +84,8 @@ class Foreman(threading.Thread):
         finally:
             self._drop_spare()
             self._touch_quietly(state="stopped", attempt_id=None)
+            if self._presence is not None:
+                self._presence.leave()
             self._db.close()
             with self._idle:
                 self._looks += 1
@@ -89,18 +94,31 @@ class Foreman(threading.Thread):
     def _turn(self) -> None:
         """One turn: see to the spare, look for work, do it or wait."""
         self._wake.clear()
+        if self._presence is None:
+            self._take_place()
         spare = self._ready_spare()
         if spare is None:
             self._wake.wait(_TICK_S)
             return
-        claim = self._claim()
+        claim, resting = self._claim()
         if claim is not None:
             self._work(spare, claim)
             return
-        with self._idle:
-            self._looks += 1
-            self._idle.notify_all()
+        if not resting:  # else the hint under way keeps the Celery child from taking more of them from others
+            with self._idle:
+                self._looks += 1
+                self._idle.notify_all()
         self._wake.wait(self._settings.idle_look_s)
+
+    def _take_place(self) -> None:
+        """Be the only process of this worker's id, and let go what a predecessor died over."""
+        presence = Presence(self._worker_id)
+        try:
+            release(self._db, self._worker_id)
+        except BaseException:
+            presence.leave()
+            raise
+        self._presence = presence
 
     def _ready_spare(self) -> RunnerProcess | None:
         """The proved spare, if there is one by now; starts one, or notes why there is none."""
@@ -130,8 +148,11 @@ class Foreman(threading.Thread):
         _log.error("this worker takes no jobs, next try in %g s: %s", delay_s, message)
         self._touch_quietly(state="broken", fault=message, attempt_id=None)
 
-    def _claim(self) -> Claim | None:
-        """Describe ourselves, and claim a job in the same transaction; its attempt is `starting` then."""
+    def _claim(self) -> tuple[Claim | None, bool]:
+        """Describe ourselves, and claim a job in the same transaction; its attempt is `starting` then.
+
+        Answers the claim, if there is one, and whether we are asked to take none.
+        """
         assert self._spare is not None
         assert self._spare.proof is not None
         proof = self._spare.proof
@@ -148,7 +169,7 @@ class Foreman(threading.Thread):
             }
             if self._touch(session, state="idle", attempt_id=None, **description):
                 self._touch(session, state="draining")
-                return None
+                return None, True
             claim = repository.claim_next(
                 session, self._settings.queue, self._worker_id, self._settings.lease_s
             )
@@ -159,7 +180,7 @@ class Foreman(threading.Thread):
                 record = {"renderer": device["renderer"], "software": device["software"], "launch": launch}
                 repository.save_record(session, *attempt, record)
                 self._touch(session, state="busy", attempt_id=claim.attempt_id)
-            return claim
+            return claim, False
 
     def _work(self, runner: RunnerProcess, claim: Claim) -> None:
         """See the claim to its end with this runner, which no other claim gets."""

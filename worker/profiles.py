@@ -10,11 +10,13 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 from texelgrad.processes import kill_users_of
 
 _log = logging.getLogger(__name__)
+_REMOVE_S = 3.0
 _PUBLIC_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - where TMPDIR is a private one; ours are locked
 
 
@@ -83,7 +85,12 @@ def sweep(root: Path) -> None:
 
 def _remove(folder: Path) -> list[int]:
     left = kill_users_of(f"--user-data-dir={folder / 'profile'}")
-    shutil.rmtree(folder, ignore_errors=True)
+    deadline = time.monotonic() + _REMOVE_S
+    while True:  # what dies may write a last file meanwhile
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists() or time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
     if left or folder.exists():
         _log.error(
             "profile %s: processes %s left, folder %s", folder, left, "left" if folder.exists() else "gone"

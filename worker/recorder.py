@@ -16,13 +16,17 @@ from typing_extensions import override
 from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
-from texelgrad.errors import Fenced, Invalid
+from texelgrad.errors import Fault, Fenced, Invalid
 from texelgrad.repository import Claim, DataArray
+from texelgrad.shapes import estimate
+from texelgrad.spec import parse_spec
 from worker.port import AttemptPort, Metrics
 
 _log = logging.getLogger(__name__)
 _ITEM_BYTES = 4  # of float32 and int32
 _PIECE_BYTES = 1 << 20
+_CHECKPOINT_COPIES = 3  # of each parameter: itself, and what an optimizer keeps of it
+_HEADER_BYTES = 4 << 20  # names, shapes and the spec
 _LEVELS = frozenset({"debug", "info", "warning", "error"})
 _ORDER = (AttemptState.STARTING, AttemptState.TRAINING, AttemptState.SAVING)
 
@@ -38,12 +42,18 @@ class Recorder(AttemptPort):
         self._emit = emit
         self._allow_software = allow_software
         self._claim: Claim | None = None
+        self._limit_bytes: dict[str, int] = {}
         self._state = AttemptState.STARTING
         self._lock = threading.Lock()
 
     def begin(self, claim: Claim) -> None:
         """Serve this claim, whose attempt is `starting`."""
         self._claim = claim
+        parameters = _ITEM_BYTES * estimate(parse_spec(claim.spec), None, None).parameters
+        self._limit_bytes = {
+            "weights": parameters + _HEADER_BYTES,
+            "checkpoint": _CHECKPOINT_COPIES * parameters + _HEADER_BYTES,
+        }
 
     @override
     def job(self) -> dict[str, Any] | None:
@@ -99,6 +109,8 @@ class Recorder(AttemptPort):
         with self._writing(AttemptState.TRAINING):
             pass
         self._store("checkpoint", body, step)
+        with self._writing() as (session, _):
+            repository.prune_checkpoints(session, self._claimed().job_id)
 
     @override
     def weights(self, body: IO[bytes]) -> None:
@@ -142,7 +154,10 @@ class Recorder(AttemptPort):
             writer = artifacts.open_writer(
                 self._db, claim.owner_id, claim.attempt_id, claim.token, kind, step
             )
+            limit = self._limit_bytes[kind]
             while piece := body.read(_PIECE_BYTES):
+                if writer.size + len(piece) > limit:
+                    raise Invalid([Fault(kind, f"is larger than this model's can be: {limit} bytes")])
                 writer.append(piece)
                 self._emit("progress")
             writer.commit()

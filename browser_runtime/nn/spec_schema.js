@@ -869,9 +869,18 @@ export const specSchema = {
       "$ref": "#/$defs/Data"
     },
     "deadline": {
+      "anyOf": [
+        {
+          "pattern": "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$",
+          "type": "string"
+        },
+        {
+          "type": "null"
+        }
+      ],
       "default": null,
-      "title": "Deadline",
-      "type": "null"
+      "description": "Aborted if still queued then; with an offset: 2027-01-31T18:00:00Z.",
+      "title": "Deadline"
     },
     "diagnostics": {
       "default": "basic",

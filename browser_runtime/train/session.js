@@ -92,7 +92,7 @@ export class Session {
       const compiled = performance.now();
       await session.upload(labels);
       session.setWeights(initialWeights ?? session.initialWeights());
-      session.given = initialWeights ?? null;
+      if (!initialWeights) session.given = null; // the seed gives them again
       device.check();
       session.timings.compileMs = compiled - started;
       session.timings.uploadMs = performance.now() - compiled;
@@ -314,7 +314,10 @@ export class Session {
 
   /** @param {Point[]} points @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
   async deliver(points, onTelemetry) {
-    for (const { step, loss } of points) if (loss !== undefined && step <= FIRST_LOSSES) this.firstLosses[step - 1] = loss;
+    for (const { step, loss } of points) {
+      // Only those that follow from `initialWeights`, without a gap.
+      if (loss !== undefined && step <= FIRST_LOSSES && step === this.firstLosses.length + 1) this.firstLosses.push(loss);
+    }
     const broken = points.find((p) => p.loss !== undefined && !Number.isFinite(p.loss));
     const stop = broken && this.spec.numerics.on_nonfinite === "stop";
     await onTelemetry?.(stop ? points.filter((p) => p.step <= broken.step) : points);
@@ -431,6 +434,15 @@ export class Session {
     if (unknown) throw new EngineError("data_invalid", `weights: ${unknown} is unknown; needed: ${names.join(", ")}`, { field: unknown });
     this.checkWeights(weights, "");
     this.writeWeights(weights, "");
+    this.startFrom(weights);
+  }
+
+  /** The weights are no longer what the steps so far made of the first ones: the first losses that are compared with float64 begin here.
+   * @param {Weights} weights */
+  startFrom(weights) {
+    this.firstLosses.length = 0;
+    if (this.step > 0) return;
+    this.given = Object.fromEntries(this.tensorNames("").map((name) => [name, { shape: weights[name].shape, data: Float32Array.from(weights[name].data) }]));
   }
 
   /** Under which names a state of the parameters, or "" the parameters themselves, are exported. @param {string} state */
@@ -490,6 +502,7 @@ export class Session {
     for (const state of states) this.checkWeights(tensors, state);
     for (const state of states) this.writeWeights(tensors, state);
     this.step = step;
+    this.startFrom(tensors);
     this.orderEpoch = -1;
     return { step: this.step, bitExact: metadata.planKey === this.planKey };
   }

@@ -70,3 +70,17 @@ def fields(response: TestResponse) -> list[str]:
     assert response.json is not None
     assert response.json["status"] == response.status_code
     return [fault["field"] for fault in response.json["errors"]]
+
+
+def post_job(client: FlaskClient, **changes: Any) -> dict[str, Any]:
+    """Queue a job; answers it."""
+    response = client.post("/v1/jobs", json=spec_for(upload_points(client), **changes))
+    assert response.status_code == 202, response.text
+    return response.get_json()
+
+
+def get(client: FlaskClient, path: str) -> Any:
+    """GET JSON that must be there."""
+    response = client.get(path)
+    assert response.status_code == 200, response.text
+    return response.get_json()

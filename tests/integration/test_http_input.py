@@ -207,6 +207,10 @@ def test_bodies_that_are_no_spec(client: FlaskClient, body: bytes, content_type:
         ("/v1/jobs?limit=x&status=done&foo=1", ["limit", "status", "foo"]),
         ("/v1/jobs?cursor=x", ["cursor"]),
         ("/v1/jobs?tag=team", ["tag"]),
+        ("/v1/jobs/job_x/logs?cursor=1", ["cursor"]),
+        ("/v1/jobs/job_x/logs?cursor=1.x", ["cursor"]),
+        ("/v1/jobs/job_x/logs?level=loud", ["level"]),
+        ("/v1/workers?state=gone", ["state"]),
         ("/v1/datasets?cursor=job_" + "0" * 26, ["cursor"]),
         ("/v1/jobs/job_x/metrics?max_points=7", ["max_points"]),
         ("/v1/jobs/job_x/weights?format=onnx", ["format"]),
@@ -219,7 +223,7 @@ def test_parameters_that_are_wrong(client: FlaskClient, path: str, expected: lis
     assert fields(response) == expected
 
 
-@pytest.mark.parametrize("path", ["", "/metrics", "/weights", "/diagnostics", "/events"])
+@pytest.mark.parametrize("path", ["", "/metrics", "/weights", "/diagnostics", "/events", "/checkpoints", "/logs", "/why"])
 def test_a_job_that_is_not_there(client: FlaskClient, path: str):
     """404 as a problem document."""
     response = client.get(f"/v1/jobs/job_{'0' * 26}{path}")
@@ -234,7 +238,12 @@ def test_another_owners_things_do_not_exist(settings: Settings):
         job = client.post("/v1/jobs", json=spec_for(dataset)).get_json()["id"]
     with http_client(settings.model_copy(update={"owner_id": "somebody"})) as client:
         assert client.get(f"/v1/jobs/{job}").status_code == 404
-        assert client.post(f"/v1/jobs/{job}/cancel").status_code == 404
+        for action in ("cancel", "retry", "resume"):
+            assert client.post(f"/v1/jobs/{job}/{action}").status_code == 404
+        for part in ("metrics", "checkpoints", "logs", "why", "events", "weights", "diagnostics"):
+            assert client.get(f"/v1/jobs/{job}/{part}").status_code == 404
+        assert client.delete(f"/v1/jobs/{job}").status_code == 404
+        assert client.delete(f"/v1/datasets/{dataset}").status_code == 404
         assert client.get(f"/v1/datasets/{dataset}").status_code == 404
         assert fields(client.post("/v1/jobs", json=spec_for(dataset))) == ["data.dataset"]
         assert client.get("/v1/jobs").get_json()["items"] == []
@@ -331,10 +340,16 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/jobs",
         "/v1/jobs/{job_id}",
         "/v1/jobs/{job_id}/cancel",
+        "/v1/jobs/{job_id}/checkpoints",
+        "/v1/jobs/{job_id}/checkpoints/{artifact_id}",
         "/v1/jobs/{job_id}/diagnostics",
         "/v1/jobs/{job_id}/events",
+        "/v1/jobs/{job_id}/logs",
         "/v1/jobs/{job_id}/metrics",
+        "/v1/jobs/{job_id}/resume",
+        "/v1/jobs/{job_id}/retry",
         "/v1/jobs/{job_id}/weights",
+        "/v1/jobs/{job_id}/why",
         "/v1/workers",
     }
     post = description["paths"]["/v1/jobs"]["post"]

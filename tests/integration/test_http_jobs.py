@@ -20,7 +20,7 @@ from texelgrad.config import Settings
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState
 
-from .http import fields, http_client, spec_for, upload_points
+from .http import fields, get, http_client, post_job, spec_for, upload_points
 from .steps import add_points, advance, claim, finish, succeed, write_artifact
 
 WEIGHTS = {
@@ -34,20 +34,6 @@ def client(settings: Settings) -> Iterator[FlaskClient]:
     """A client of the API on the test's database."""
     with http_client(settings) as opened:
         yield opened
-
-
-def post_job(client: FlaskClient, **changes: Any) -> dict[str, Any]:
-    """Queue a job; answers it."""
-    response = client.post("/v1/jobs", json=spec_for(upload_points(client), **changes))
-    assert response.status_code == 202, response.text
-    return response.get_json()
-
-
-def get(client: FlaskClient, path: str) -> Any:
-    """GET JSON that must be there."""
-    response = client.get(path)
-    assert response.status_code == 200, response.text
-    return response.get_json()
 
 
 def test_post_answers_202_with_the_job(client: FlaskClient):

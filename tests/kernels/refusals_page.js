@@ -1,5 +1,6 @@
 // refusals_page.js: what the engine does where it can't train: other shaders, a context that is lost or never made.
 import { compile, probe, train } from "../../browser_runtime/texelgrad.js";
+import { Engine } from "../../browser_runtime/train/engine.js";
 
 const BUNDLE = new URL("../../shaders/bundle.json", import.meta.url).href;
 
@@ -16,14 +17,16 @@ export async function withEditedShaders(spec, x, y, edits, { level = "basic", st
     bundle[file] = bundle[file].replace(from, to);
   }
   const shaderUrl = URL.createObjectURL(new Blob([JSON.stringify(bundle)], { type: "application/json" }));
-  const session = await compile(spec, { data: { x, y }, shaderUrl, thread: "inline" });
+  const engine = await Engine.create({ shaderUrl });
   try {
+    const session = await engine.compile(spec, { data: { x, y } });
     /** @type {any[]} */
     const history = [];
     await session.run({ steps, onTelemetry: (points) => void history.push(...points) });
-    return { history, report: await session.diagnose(level), record: session.record };
+    return { history, report: await session.diagnose(level) };
   } finally {
-    await session.dispose();
+    engine.device.dispose(); // a page has 16 contexts
+    URL.revokeObjectURL(shaderUrl);
   }
 }
 
@@ -75,6 +78,7 @@ export function loseContext(spec, x, y, device) {
     const outcome = { code: error?.code, message: error?.message, after: after?.code, contexts: contexts.length, step: again.step, textures: again.record.textures };
     await again.dispose();
     await lost.dispose();
+    contexts[1].getExtension("WEBGL_lose_context")?.loseContext();
     return outcome;
   });
 }

@@ -167,7 +167,8 @@ def test_xavier_is_glorot():
         ("fine_tune", {}, "fine_tune", "null, or leave it out"),
         ("throttle", 1, "throttle", "null, or leave it out"),
         ("inspect", 1, "inspect", "null, or leave it out"),
-        ("deadline", 1, "deadline", "null, or leave it out"),
+        ("deadline", 1, "deadline", "a string"),
+        ("deadline", "2027-01-31", "deadline", "a string that matches"),
     ],
 )
 def test_one_fault(path: str, value: Any, field: str, legal: str | None):

@@ -12,8 +12,11 @@ from texelgrad.repository.attempts import (
     claim_next,
     finish_attempt,
     reap_expired,
+    release_attempts,
     renew_lease,
 )
+from texelgrad.repository.checkpoints import prune_checkpoints, ready_checkpoints
+from texelgrad.repository.fleet import forget_workers, mark_stopped, request_drain, workers_on
 from texelgrad.repository.jobs import (
     JobFilter,
     abort_overdue,
@@ -57,17 +60,24 @@ __all__ = [
     "events_after",
     "find_idempotent",
     "finish_attempt",
+    "forget_workers",
     "get_job",
     "list_jobs",
     "list_workers",
+    "mark_stopped",
+    "prune_checkpoints",
     "queued_counts",
+    "ready_checkpoints",
     "reap_expired",
     "record_progress",
+    "release_attempts",
     "release_lease",
     "renew_lease",
     "request_cancel",
+    "request_drain",
     "save_diagnostics",
     "save_record",
     "take_lease",
     "touch_worker",
+    "workers_on",
 ]

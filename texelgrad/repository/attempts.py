@@ -90,6 +90,7 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
         number=last_number + 1,
         parent_id=checkpoint.attempt_id if checkpoint else None,
         resumed_from_step=checkpoint.step if checkpoint else None,
+        not_bit_exact=_inherited_doubt(session, checkpoint),
         worker_id=worker_id,
         token=secrets.token_urlsafe(16),
         lease_until=now + int(lease_s * 1e6),
@@ -128,6 +129,13 @@ def last_checkpoint(session: Session, job: Job) -> Artifact | None:
     if (own := session.scalars(query.limit(1)).one_or_none()) is not None or job.resume_artifact_id is None:
         return own
     return session.get(Artifact, job.resume_artifact_id)
+
+
+def _inherited_doubt(session: Session, checkpoint: Artifact | None) -> str | None:
+    """Why what follows may differ in bits from an uninterrupted run: because the checkpoint does already."""
+    if checkpoint is None or checkpoint.attempt_id is None:
+        return None
+    return session.get_one(Attempt, checkpoint.attempt_id).not_bit_exact
 
 
 def renew_lease(session: Session, attempt_id: str, token: str, lease_s: float) -> bool:
@@ -191,6 +199,19 @@ def reap_expired(session: Session, limit: int = 100) -> list[str]:
         message = f"worker {attempt.worker_id} did not renew its lease"
         _end(session, attempt, AttemptState.LOST, Cause.LEASE_EXPIRED, message, None)
     return [attempt.job_id for attempt in expired]
+
+
+def release_attempts(session: Session, worker_id: str) -> list[str]:
+    """End the attempts of a worker that is gone for sure, as if their leases had run out. Answers the jobs' ids.
+
+    Its runner may live a moment longer: the token that it holds writes nothing any more.
+    """
+    query = select(Attempt).where(Attempt.worker_id == worker_id, Attempt.state.in_(LIVE_ATTEMPT_STATES))
+    released = session.scalars(query.with_for_update().execution_options(populate_existing=True)).all()
+    for attempt in released:
+        message = f"worker {worker_id} ended in the middle of it"
+        _end(session, attempt, AttemptState.LOST, Cause.WORKER_DIED, message, None)
+    return [attempt.job_id for attempt in released]
 
 
 def _publish_weights(session: Session, attempt: Attempt) -> None:

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
 from texelgrad.domain import IdPrefix, new_id
-from texelgrad.errors import NotFound
-from texelgrad.models import Dataset, DatasetArray
+from texelgrad.errors import Conflict, NotFound
+from texelgrad.models import Dataset, DatasetArray, Job
 from texelgrad.shapes import ArrayInfo, Stats
 
 
@@ -64,13 +64,25 @@ def get_dataset(session: Session, owner_id: str, dataset_id: str) -> Dataset:
 
 
 def list_datasets(
-    session: Session, owner_id: str, limit: int, before: str | None = None
+    session: Session, owner_id: str, limit: int, before: str | None = None, name: str | None = None
 ) -> Sequence[Dataset]:
-    """At most `limit` data sets, newest first, older than the data set `before`."""
+    """At most `limit` data sets, newest first, older than the data set `before`; of one name or of all."""
     query = select(Dataset).where(Dataset.owner_id == owner_id)
     if before is not None:
         query = query.where(Dataset.id < before)
+    if name is not None:
+        query = query.where(Dataset.name == name)
     return session.scalars(query.order_by(Dataset.id.desc()).limit(limit)).all()
+
+
+def delete_dataset(session: Session, owner_id: str, dataset_id: str) -> None:
+    """Delete a data set that no job uses; the keeper removes the bytes bit by bit. Raises NotFound or Conflict."""
+    dataset = get_dataset(session, owner_id, dataset_id)
+    users = session.scalars(select(Job.id).where(Job.dataset_id == dataset_id).limit(1)).all()
+    if users:
+        raise Conflict(f"data set {dataset_id} is used by job {users[0]}: delete the jobs that use it first")
+    session.delete(dataset)
+    session.flush()
 
 
 def arrays_of(session: Session, dataset_id: str) -> Sequence[DatasetArray]:

@@ -24,6 +24,8 @@ class JobFilter:
 
     state: str | None = None
     name: str | None = None
+    dataset_id: str | None = None
+    parent_id: str | None = None
     tags: Sequence[tuple[str, str]] = ()
 
 
@@ -36,6 +38,7 @@ def create_job(
     dataset_id: str | None,
     needs_hardware: bool = False,
     parent_id: str | None = None,
+    resume_artifact_id: str | None = None,
     deadline_at: int | None = None,
     total_steps: int | None = None,
     idempotency: tuple[str, str] | None = None,
@@ -46,6 +49,7 @@ def create_job(
         id=new_id(IdPrefix.JOB),
         owner_id=owner_id,
         parent_id=parent_id,
+        resume_artifact_id=resume_artifact_id,
         dataset_id=dataset_id,
         name=spec["name"],
         spec_version=spec["spec_version"],
@@ -109,8 +113,13 @@ def list_jobs(
         query = query.where(Job.id < before)
     if filters.state is not None:
         query = query.where(Job.state == filters.state)
-    if filters.name is not None:
-        query = query.where(Job.name == filters.name)
+    for column, wanted in (
+        (Job.name, filters.name),
+        (Job.dataset_id, filters.dataset_id),
+        (Job.parent_id, filters.parent_id),
+    ):
+        if wanted is not None:
+            query = query.where(column == wanted)
     for name, value in filters.tags:
         query = query.where(
             select(JobTag).where(JobTag.job_id == Job.id, JobTag.name == name, JobTag.value == value).exists()

@@ -15,7 +15,7 @@ _UPLOAD_US = 3600 * 1_000_000  # an upload that takes longer is given up
 def sweep_artifacts(session: Session, max_chunks: int) -> int:
     """Delete at most so many chunks of dead artifacts, and those that have none left; answers how many chunks.
 
-    Dead is what an ended attempt left staged, and what an upload left without a data set an hour ago.
+    Dead is what an ended attempt left staged, dropped checkpoints, and what an upload left without a data set an hour ago.
     """
     old = Artifact.created_at < now_us(session) - _UPLOAD_US
     ended = select(Attempt.id).where(
@@ -24,6 +24,7 @@ def sweep_artifacts(session: Session, max_chunks: int) -> int:
     used = select(DatasetArray.artifact_id).where(DatasetArray.artifact_id == Artifact.id)
     dead = or_(
         and_(Artifact.state == "staged", ended.exists()),
+        Artifact.state == "dropped",
         and_(Artifact.attempt_id.is_(None), old, ~used.exists()),
     )
     ids = session.scalars(select(Artifact.id).where(dead).limit(max_chunks)).all()

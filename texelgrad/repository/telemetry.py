@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -73,7 +74,29 @@ def save_record(session: Session, attempt_id: str, token: str, record: dict[str,
     attempt.record = merged
     attempt.backend, attempt.renderer = merged.get("backend"), merged.get("renderer")
     attempt.software, attempt.plan_key = merged.get("software"), merged.get("planKey")
+    resumed: dict[str, Any] = merged.get("resumed") or {}
+    if resumed.get("bitExact") is False:
+        attempt.not_bit_exact = attempt.not_bit_exact or _difference(session, attempt)
     session.flush()
+
+
+def _difference(session: Session, attempt: Attempt) -> str:
+    """Why an attempt may not have the bits of the one whose checkpoint it continues."""
+    parent = session.get(Attempt, attempt.parent_id) if attempt.parent_id else None
+    if parent is None:
+        return "the checkpoint was made under another plan key"
+    for what, ours, theirs in (
+        ("renderer", attempt.renderer, parent.renderer),
+        ("Chromium", _chromium(attempt), _chromium(parent)),
+    ):
+        if ours != theirs:
+            return f"another {what}: the checkpoint is from {theirs}, what follows from {ours}"
+    return "the checkpoint was made under another plan key: another driver, engine or choice of kernels"
+
+
+def _chromium(attempt: Attempt) -> str | None:
+    launch: dict[str, Any] = (attempt.record or {}).get("launch") or {}
+    return launch.get("chromium")
 
 
 def save_diagnostics(session: Session, attempt_id: str, token: str, report: dict[str, Any]) -> None:
@@ -109,6 +132,9 @@ def curves(session: Session, job_id: str, keys: Sequence[str] | None = None) -> 
         query = select(MetricChunk).where(MetricChunk.attempt_id == attempt.id)
         if cut is not None:
             query = query.where(MetricChunk.first_step <= cut)
+        if keys is not None:  # chunks without any of them, often most, are not even read
+            names = cast(MetricChunk.keys, Text)
+            query = query.where(or_(*(names.contains(json.dumps(key), autoescape=True) for key in keys)))
         chunks = session.scalars(query.order_by(MetricChunk.seq.desc()))
         pieces.extend(Piece(tuple(chunk.keys), chunk.steps, chunk.values, cut) for chunk in chunks)
         if attempt.parent_id is None:

@@ -39,11 +39,24 @@ def touch_worker(session: Session, worker_id: str, *, host: str, pid: int, queue
     return worker.draining
 
 
-def list_workers(session: Session, seen_since: int = 0) -> Sequence[Worker]:
-    """Workers that were seen since then (microseconds), the newest first."""
-    return session.scalars(
-        select(Worker).where(Worker.seen_at >= seen_since).order_by(Worker.started_at.desc())
-    ).all()
+def list_workers(
+    session: Session,
+    seen_since: int = 0,
+    *,
+    limit: int | None = None,
+    after: str | None = None,
+    queue: str | None = None,
+    state: str | None = None,
+) -> Sequence[Worker]:
+    """Workers that were seen since then (microseconds), by id, past the worker `after`."""
+    query = select(Worker).where(Worker.seen_at >= seen_since)
+    if after is not None:
+        query = query.where(Worker.id > after)
+    if queue is not None:
+        query = query.where(Worker.queue == queue)
+    if state is not None:
+        query = query.where(Worker.state == state)
+    return session.scalars(query.order_by(Worker.id).limit(limit)).all()
 
 
 def take_lease(session: Session, name: str, holder: str, lease_s: float) -> bool:

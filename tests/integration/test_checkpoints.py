@@ -1,0 +1,144 @@
+"""Checkpoints: which are kept, when a resumed run says that its bits may differ, and how large they may be."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from texelgrad import repository
+from texelgrad.db import Database
+from texelgrad.errors import Invalid
+from texelgrad.models import Artifact, Attempt
+from texelgrad.repository import Claim
+from texelgrad.repository.sweep import sweep_artifacts
+from worker.recorder import Recorder
+
+from .steps import add_points, advance, claim, finish, queue_job, write_artifact
+
+
+@pytest.fixture
+def claimed(db: Database) -> Claim:
+    """An attempt that trains."""
+    queue_job(db)
+    training = claim(db)
+    advance(db, training, "starting", "training")
+    return training
+
+
+@pytest.fixture
+def recorder(db: Database) -> Recorder:
+    """A recorder that serves an attempt, which has started."""
+
+    def ignore(_event: str, **_fields: Any) -> None:
+        """Nobody listens."""
+
+    queue_job(db)
+    started = claim(db)
+    advance(db, started, "starting")
+    recorder = Recorder(db, ignore, allow_software=True)
+    recorder.begin(started)
+    return recorder
+
+
+def _prune(db: Database, claimed: Claim) -> list[int | None]:
+    """Steps of the checkpoints that are left."""
+    with db.write() as session:
+        repository.prune_checkpoints(session, claimed.job_id)
+    with db.read() as session:
+        return [checkpoint.step for checkpoint in repository.ready_checkpoints(session, claimed.job_id)]
+
+
+def test_without_validation_the_last_is_kept(db: Database, claimed: Claim):
+    """And what is dropped, the keeper deletes."""
+    for step in (10, 20, 30):
+        write_artifact(db, claimed, "checkpoint", b"x" * step, step=step)
+    assert _prune(db, claimed) == [30]
+    with db.write() as session:
+        assert sweep_artifacts(session, 16) == 2
+    with db.read() as session:
+        assert session.scalars(select(Artifact.step)).all() == [30]
+
+
+def test_with_validation_the_best_is_kept_too(db: Database, claimed: Claim):
+    """By the last validation at or before each; NaN is no best."""
+    add_points(db, claimed, [(step, 1.0) for step in range(1, 50)])
+    add_points(db, claimed, [(9, 0.5), (19, 0.2), (29, float("nan")), (40, 0.4)], key="val_loss")
+    for step in (10, 20, 30, 40):
+        write_artifact(db, claimed, "checkpoint", b"x", step=step)
+        kept = _prune(db, claimed)
+    assert kept == [40, 20]
+
+
+def test_of_two_at_one_step_the_newer_is_kept(db: Database, claimed: Claim):
+    """An attempt that was resumed writes the same step again."""
+    write_artifact(db, claimed, "checkpoint", b"old", step=10)
+    newer = write_artifact(db, claimed, "checkpoint", b"new", step=10)
+    _prune(db, claimed)
+    with db.read() as session:
+        assert [c.id for c in repository.ready_checkpoints(session, claimed.job_id)] == [newer]
+
+
+def test_the_recorder_prunes(db: Database, recorder: Recorder):
+    for step in (5, 10, 15):
+        recorder.checkpoint(step, io.BytesIO(b"checkpoint"))
+    with db.read() as session:
+        assert session.scalars(select(Artifact.step).where(Artifact.state == "ready")).all() == [15]
+
+
+@pytest.mark.parametrize("kind", ["weights", "checkpoint"])
+def test_more_than_a_model_has_is_refused(db: Database, recorder: Recorder, kind: str):
+    """A page can't fill the database: 17 parameters and a header don't take 5 MiB."""
+    body = io.BytesIO(bytes(5 << 20))
+    with pytest.raises(Invalid, match="larger than this model's can be"):
+        recorder.checkpoint(1, body) if kind == "checkpoint" else recorder.weights(body)
+    with db.read() as session:
+        assert session.scalars(select(Artifact.state)).all() == ["staged"]  # and swept when the attempt ends
+
+
+def _resume(db: Database, claimed: Claim, record: dict[str, Any], bit_exact: bool) -> Attempt:
+    """End the attempt, claim the job again, and report this record."""
+    finish(db, claimed, "lost", "runner_died")
+    again = claim(db)
+    advance(db, again, "starting", "training")
+    with db.write() as session:
+        repository.save_record(
+            session, again.attempt_id, again.token, {**record, "resumed": {"step": 5, "bitExact": bit_exact}}
+        )
+        return session.get_one(Attempt, again.attempt_id)
+
+
+@pytest.mark.parametrize(
+    ("record", "bit_exact", "reason"),
+    [
+        ({"renderer": "A", "launch": {"chromium": "1"}}, True, None),
+        ({"renderer": "B", "launch": {"chromium": "1"}}, False, "another renderer: the checkpoint is from A, what follows from B"),
+        ({"renderer": "A", "launch": {"chromium": "2"}}, False, "another Chromium: the checkpoint is from 1, what follows from 2"),
+        ({"renderer": "A", "launch": {"chromium": "1"}}, False, "another plan key"),
+    ],
+)  # fmt: skip
+def test_a_resume_under_another_plan_key_says_why(
+    db: Database, claimed: Claim, record: dict[str, Any], bit_exact: bool, reason: str | None
+):
+    """The page compares the keys; the attempts' rows tell what differs."""
+    first = {"renderer": "A", "launch": {"chromium": "1"}}
+    with db.write() as session:
+        repository.save_record(session, claimed.attempt_id, claimed.token, first)
+    write_artifact(db, claimed, "checkpoint", b"x", step=5)
+    found = _resume(db, claimed, record, bit_exact).not_bit_exact
+    assert found is None if reason is None else found is not None and reason in found
+
+
+def test_doubt_is_inherited(db: Database, claimed: Claim):
+    """What continues a run that may differ may differ, even under the same key."""
+    with db.write() as session:
+        repository.save_record(session, claimed.attempt_id, claimed.token, {"renderer": "A"})
+    write_artifact(db, claimed, "checkpoint", b"x", step=5)
+    doubtful = _resume(db, claimed, {"renderer": "B"}, bit_exact=False)
+    second = Claim(claimed.job_id, doubtful.id, 2, doubtful.token, claimed.owner_id, claimed.spec, (), None)
+    write_artifact(db, second, "checkpoint", b"y", step=9)
+    third = _resume(db, second, {"renderer": "B"}, bit_exact=True)
+    assert third.parent_id == doubtful.id
+    assert third.not_bit_exact == doubtful.not_bit_exact

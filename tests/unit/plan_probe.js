@@ -1,0 +1,96 @@
+// plan_probe.js: plans, lowered plans, layouts and arenas as plain values, for test_plan.py. No GL.
+import { Arena } from "../../browser_runtime/backends/webgl2/arena.js";
+import { extent, layoutOf, pack, rowsPerFragment, texelOf, unpack } from "../../browser_runtime/backends/webgl2/layout.js";
+import { lower } from "../../browser_runtime/backends/webgl2/lower.js";
+import { validateSpec } from "../../browser_runtime/nn/spec.js";
+import { buildPlan } from "../../browser_runtime/plan/plan.js";
+import { estimate } from "../../browser_runtime/train/session.js";
+
+export { rowsPerFragment };
+
+/** @param {any} spec @param {any} labels */
+const planOf = (spec, labels) => buildPlan(validateSpec(spec), { labels });
+
+/**
+ * The groups of each phase: kernel, ops, and the tensors that are stored.
+ * @param {any} spec @param {any} labels
+ */
+export function groups(spec, labels) {
+  const { phases } = planOf(spec, labels);
+  return Object.fromEntries(
+    Object.entries(phases).map(([name, phase]) => [
+      name,
+      phase.groups.map(({ kernel, ops, outputs }) => [kernel, ops.map((op) => op.type), [...new Set(Object.values(outputs))]]),
+    ]),
+  );
+}
+
+/**
+ * A plan lowered for a device.
+ * @param {any} spec @param {any} labels @param {any} limits @param {any} rows
+ */
+export function lowered(spec, labels, limits, rows) {
+  const plan = planOf(spec, labels);
+  const { textures, bytes, places, phases, gathers, reductions, sizes } = lower(plan, limits, rows);
+  const all = { ...phases, epoch: [gathers.epoch], stage: [gathers.stage], reductions: [Object.values(reductions).map(({ draw }) => draw)] };
+  return {
+    textures,
+    bytes,
+    sizes,
+    lifetimes: Object.fromEntries(plan.phases.train.lifetimes),
+    places: Object.fromEntries([...places].map(([name, { slots, layout }]) => [name, { slots, layout }])),
+    draws: Object.entries(all).flatMap(([phase, list]) =>
+      list.flat().map(({ source, reads, writes, width, height }) => ({
+        phase, shader: source.shader, width, height, domain: source.domain,
+        reads: reads.map(({ slots }) => slots),
+        writes: writes.map(({ slots, layers }, i) => ({ slots, layers, targets: source.writes[i].targets })),
+      })),
+    ),
+  };
+}
+
+/** Places tensors in a fresh arena, phase after phase. @param {any[][]} phases @param {number} maxSize */
+export function share(phases, maxSize) {
+  const arena = new Arena(maxSize);
+  /** @type {number[]} */
+  const shared = [];
+  const placed = phases.map((tensors) =>
+    Object.fromEntries(arena.share(tensors.map(({ matrix, ...rest }) => ({ ...rest, layout: layoutOf(matrix, maxSize) })), shared)));
+  return { placed, layouts: phases.map((tensors) => tensors.map(({ matrix }) => layoutOf(matrix, maxSize))), slots: arena.slots, bytes: arena.bytes };
+}
+
+/** There and back. @param {any} matrix @param {any} data @param {any} bias @param {number} maxSize */
+export function roundTrip(matrix, data, bias, maxSize) {
+  const layout = layoutOf(matrix, maxSize);
+  const texture = /** @type {{width: number, height: number}} */ (extent(layout, maxSize));
+  const texels = pack(layout, data.data, bias?.data ?? null, texture);
+  const back = unpack(layout, texels, texture);
+  const rows = Array.from({ length: layout.groups * layout.layers }, (_, row) => texelOf(layout, texture, row));
+  return { layout, texture, texels, rows, data: back.data, bias: back.bias };
+}
+
+/** @param {any} matrix @param {number} maxSize */
+export function size(matrix, maxSize) {
+  const layout = layoutOf(matrix, maxSize);
+  return { layout, extent: extent(layout, maxSize) };
+}
+
+/** @param {any} spec @param {any} shapes */
+export function tryEstimate(spec, shapes) {
+  try {
+    return { estimate: estimate(spec, shapes) };
+  } catch (error) {
+    const { name, code, field, message } = /** @type {any} */ (error);
+    return { error: { name, code, field, message } };
+  }
+}
+
+/** @param {any} spec @param {any} labels @param {any} limits @param {any} rows */
+export function tryLower(spec, labels, limits, rows) {
+  try {
+    return { bytes: lower(planOf(spec, labels), limits, rows).bytes };
+  } catch (error) {
+    const { name, code, field, message } = /** @type {any} */ (error);
+    return { error: { name, code, field, message } };
+  }
+}

@@ -1,0 +1,315 @@
+"""The planner in Node: fusion written out, memory that never overlaps, layouts there and back, refusals with figures."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ..kernels.specs import ACTIVATIONS, LOSSES, OPTIMIZERS, Spec, mlp
+from ..node import call
+
+PROBE = "/tests/unit/plan_probe.js"
+DESKTOP = {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256}
+quickly = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+# ---- fusion ---------------------------------------------------------------------------------------------------------
+
+
+def test_two_layers_are_five_groups():
+    """The article's net: forward, loss with its gradient, gradient of the hidden layer, and two updates."""
+    groups = call(PROBE, "groups", mlp((2, 32, 1), "bce"), "values")
+    assert groups["train"] == [
+        ["affine", ["affine", "activation"], ["dense_1.y"]],
+        ["affine", ["affine", "loss", "loss_grad"], ["loss", "d(dense_2.y)"]],
+        ["affine_grad_input", ["affine_grad_input", "activation_grad"], ["d(dense_1.z)"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_2"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_1"]],
+    ]
+    assert groups["evaluate"] == [
+        ["affine", ["affine", "activation"], ["dense_1.y"]],
+        ["affine", ["affine", "loss", "accuracy"], ["loss", "correct"]],
+    ]
+    assert groups["predict"] == [
+        ["affine", ["affine", "activation"], ["dense_1.y"]],
+        ["affine", ["affine"], ["dense_2.y"]],
+    ]
+
+
+def test_a_loss_over_long_rows_is_a_group_of_its_own():
+    """A fragment sees 4 columns: softmax over 10 classes needs the stored logits. Adam's states are stored with the weights."""
+    spec = mlp((64, 64, 10), "softmax_cross_entropy", optimizer="adam", activation="linear")
+    groups = call(PROBE, "groups", spec, "index")
+    assert groups["train"] == [
+        ["affine", ["affine"], ["dense_1.y"]],
+        ["affine", ["affine"], ["dense_2.y"]],
+        ["loss", ["loss", "loss_grad"], ["loss", "d(dense_2.y)"]],
+        ["affine_grad_input", ["affine_grad_input"], ["d(dense_1.y)"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_2", "dense_2.m", "dense_2.v"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_1", "dense_1.m", "dense_1.v"]],
+    ]
+    assert groups["evaluate"][2] == ["loss", ["loss", "accuracy"], ["loss", "correct"]]
+
+
+def test_the_last_activation_and_its_gradient_go_with_the_loss():
+    """One layer, mse after tanh: two draws in all; nothing of the middle is stored."""
+    groups = call(PROBE, "groups", mlp((4, 9), "mse", last="tanh", optimizer="momentum"), "values")
+    assert groups["train"] == [
+        [
+            "affine",
+            ["affine", "activation", "loss", "loss_grad", "activation_grad"],
+            ["loss", "d(dense_1.z)"],
+        ],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_1", "dense_1.velocity"]],
+    ]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_op_is_in_one_group_and_reads_what_was_stored(loss: str):
+    """A group's inputs come from outside or from an earlier group; the gradient of the data is never made."""
+    groups = call(PROBE, "groups", mlp((5, 6, 7, 8), loss, activation="sigmoid"), "values")["train"]
+    ops = [op for _, types, _ in groups for op in types]
+    assert ops.count("affine") == ops.count("affine_grad_weights") == ops.count("update") == 3
+    assert ops.count("affine_grad_input") == 2
+    assert ops.count("activation") == ops.count("activation_grad") == 2
+    assert ops.count("loss") == ops.count("loss_grad") == 1
+    stored = [name for *_, outputs in groups for name in outputs]
+    assert len(stored) == len(set(stored))
+    assert "d(x)" not in stored
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+MATRIX = st.fixed_dictionaries(
+    {"rows": st.integers(1, 200), "columns": st.integers(1, 70), "layers": st.sampled_from([1, 2, 4])}
+)
+LIFETIME = st.tuples(st.integers(0, 9), st.integers(0, 4))
+
+
+@st.composite
+def phases_of_tensors(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    phases: list[list[dict[str, Any]]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        chosen = draw(st.lists(st.tuples(MATRIX, LIFETIME), min_size=1, max_size=12))
+        phases.append(
+            [
+                {"name": f"t{i}", "matrix": matrix, "first": first, "last": first + length}
+                for i, (matrix, (first, length)) in enumerate(chosen)
+            ]
+        )
+    return phases
+
+
+@quickly
+@given(phases_of_tensors(), st.sampled_from([64, 128, 8192]))
+def test_no_two_live_tensors_share_a_texture(phases: list[list[dict[str, Any]]], max_size: int):
+    """Within a phase, tenants of one texture never live together; each fits its texture."""
+    got = call(PROBE, "share", phases, max_size)
+    for tensors, placed, layouts in zip(phases, got["placed"], got["layouts"], strict=True):
+        for one, other in combinations(tensors, 2):
+            if placed[one["name"]] == placed[other["name"]]:
+                assert one["last"] < other["first"] or other["last"] < one["first"]
+        for tensor, layout in zip(tensors, layouts, strict=True):
+            slot = got["slots"][placed[tensor["name"]]]
+            assert (slot["layers"], slot["folded"]) == (layout["layers"], layout["folded"])
+            assert slot["width"] * slot["height"] >= layout["texels"]
+            assert max(slot["width"], slot["height"]) <= max_size
+    used = {slot for placed in got["placed"] for slot in placed.values()}
+    assert used == set(range(len(got["slots"])))
+    assert got["bytes"] == 16 * sum(s["width"] * s["height"] * s["layers"] for s in got["slots"])
+
+
+def test_textures_are_shared_across_time_and_phases():
+    """Two tensors of disjoint lives, and those of another phase, take one texture."""
+    matrix = {"rows": 8, "columns": 8, "layers": 4}
+    lives = [
+        {"name": "a", "matrix": matrix, "first": 0, "last": 1},
+        {"name": "b", "matrix": matrix, "first": 2, "last": 3},
+    ]
+    got = call(PROBE, "share", [lives, lives[:1]], 64)
+    assert len(got["slots"]) == 1
+
+
+@st.composite
+def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
+    """A spec, its labels, a device, and rows."""
+    loss = draw(st.sampled_from(LOSSES))
+    width = st.one_of(st.integers(1, 40), st.sampled_from([64, 257, 784]))
+    sizes = (*draw(st.lists(width, min_size=1, max_size=4)), draw(st.integers(2, 60)))
+    labels = draw(st.sampled_from(["index", "values"])) if loss == "softmax_cross_entropy" else "values"
+    total = draw(st.integers(2, 3000))
+    validation = draw(st.integers(0, total // 2))
+    batch = draw(st.integers(1, total - validation))
+    spec = mlp(
+        sizes,
+        loss,
+        activation=draw(st.sampled_from(ACTIVATIONS)),
+        optimizer=draw(st.sampled_from(sorted(OPTIMIZERS))),
+    )
+    limits = {
+        "maxDrawBuffers": draw(st.sampled_from([3, 4, 6, 8])),
+        "maxTextureSize": draw(st.sampled_from([2048, 8192, 16384])),
+        "maxArrayLayers": draw(st.sampled_from([256, 2048])),
+    }
+    rows = {"total": total, "train": total - validation, "validation": validation, "batch": batch}
+    return spec, labels, limits, rows
+
+
+@quickly
+@given(nets())
+def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str, int]]):
+    """No draw reads what it writes, every target is large enough and allowed, and no live tensor is overwritten."""
+    spec, labels, limits, rows = net
+    got = call(PROBE, "lowered", spec, labels, limits, rows)
+    textures = got["textures"]
+    for texture in textures:
+        assert max(texture["width"], texture["height"]) <= limits["maxTextureSize"]
+        assert texture["layers"] <= limits["maxArrayLayers"]
+    for draw in got["draws"]:
+        assert sum(write["targets"] for write in draw["writes"]) <= limits["maxDrawBuffers"]
+        for parity in (0, 1):
+            written = {write["slots"][parity] for write in draw["writes"]}
+            assert not written & {slots[parity] for slots in draw["reads"]}, (
+                f"{draw['shader']} reads what it writes"
+            )
+        for write in draw["writes"]:
+            for slot in write["slots"]:
+                assert textures[slot]["width"] >= draw["width"]
+                assert textures[slot]["height"] >= draw["height"]
+        if draw["phase"] != "reductions":
+            assert draw["width"] * draw["height"] >= draw["domain"]["texels"]
+    for (one, a), (other, b) in combinations(got["lifetimes"].items(), 2):
+        if set(got["places"][one]["slots"]) & set(got["places"][other]["slots"]):
+            assert a["last"] < b["first"] or b["last"] < a["first"], f"{one} and {other}"
+    assert got["bytes"] == sum(
+        t["width"] * t["height"] * t["layers"] * (4 if t["int"] else 16) for t in textures
+    )
+    sizes = got["sizes"]
+    assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
+    assert sizes["batch"] >= rows["batch"]
+    assert sizes["batches"] == math.ceil(rows["train"] / rows["batch"])
+
+
+# ---- layout ---------------------------------------------------------------------------------------------------------
+
+
+@quickly
+@given(
+    rows=st.integers(1, 60), columns=st.integers(1, 40), layers=st.sampled_from([1, 2, 4, 8]), bias=st.booleans(),
+    max_size=st.sampled_from([8, 32, 4096]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_layouts_there_and_back(rows: int, columns: int, layers: int, bias: bool, max_size: int, seed: int):
+    """pack and unpack are inverse; every texel outside is zero; row r lies in layer r mod R; the bias starts a group of its own."""
+    random = np.random.default_rng(seed)
+    data = random.normal(size=(rows, columns)).astype(np.float32)
+    extra = random.normal(size=columns).astype(np.float32) if bias else None
+    matrix = {"rows": rows, "columns": columns, "layers": layers, "bias": bias}
+    fits = call(PROBE, "size", matrix, max_size)["extent"]
+    if fits is None or fits["height"] > max_size:
+        return
+    got = call(PROBE, "roundTrip", matrix, data, extra, max_size)
+    assert got["data"].tobytes() == data.tobytes()
+    assert got["bias"] is None if extra is None else got["bias"].tobytes() == extra.tobytes()
+    assert np.count_nonzero(got["texels"]) == np.count_nonzero(data) + np.count_nonzero(
+        0 if extra is None else extra
+    )
+    per_layer = got["texture"]["width"] * got["texture"]["height"]
+    assert len(got["texels"]) == 4 * layers * per_layer
+    spans: set[int] = set()
+    for row, texel in enumerate(got["rows"]):
+        assert texel // per_layer == row % layers
+        span = set(range(texel, texel + got["layout"]["texelsPerRow"]))
+        assert not span & spans, "rows overlap"
+        assert max(span) // per_layer == row % layers, "a row leaves its layer"
+        spans |= span
+    if bias:
+        bias_row = got["layout"]["biasRow"]
+        assert bias_row % layers == 0
+        assert bias_row >= rows
+        assert bias_row % 4 == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "folded", "width", "height"),
+    [
+        (100, 16, False, 4, 25),
+        (100, 1, True, 8, 4),  # one texel wide would idle half of each quad
+        (50_176 * 4, 32, True, 1024, 392),  # more row groups than a texture has rows
+        (4, 8192 * 4 + 4, True, 128, 65),  # a row longer than a texture is wide
+        (8192 * 4, 8192 * 4, False, 8192, 8192),  # the largest
+    ],
+)
+def test_long_and_narrow_matrices_fold(rows: int, columns: int, folded: bool, width: int, height: int):
+    """4 layers on a device of 8192 x 8192."""
+    got = call(PROBE, "size", {"rows": rows, "columns": columns, "layers": 4}, 8192)
+    assert got["layout"]["folded"] is folded
+    assert got["extent"] == {"width": width, "height": height}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "targets", "options", "rows"),
+    [
+        (4, 8, {}, 4),
+        (8, 8, {}, 8),
+        (4, 8, {"extra": 1}, 4),
+        (8, 8, {"extra": 1}, 4),
+        (4, 4, {"extra": 1}, 2),
+        (4, 8, {"outputs": 3}, 2),
+        (4, 4, {"outputs": 3}, 1),
+        (4, 1, {}, 1),
+    ],
+)
+def test_rows_a_fragment_may_write(wanted: int, targets: int, options: dict[str, int], rows: int):
+    """A power of two whose render targets fit."""
+    assert call(PROBE, "rowsPerFragment", wanted, targets, options) == rows
+
+
+# ---- what cannot fit ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "rows", "names"),
+    [
+        (mlp((784, 10)), 2**31, "batch"),
+        (mlp((784, 10), batch_size=64), 2_000_000, "x.data"),
+        (mlp((1000, 65536, 65536, 10), batch_size=8), 100, "dense_2"),
+        (mlp((2, 2)), 2**22, "batch"),
+    ],
+)
+def test_estimates_refuse_with_figures(spec: Spec, rows: int, names: str):
+    """What does not fit on the assumed device is too_large, with what was needed and what there is."""
+    outputs = spec["model"]["layers"][-1]["units"]
+    shapes = {"x": {"shape": [rows, *spec["model"]["input"]]}, "y": {"shape": [rows, outputs]}}
+    error = call(PROBE, "tryEstimate", spec, shapes)["error"]
+    assert (error["name"], error["code"]) == ("EngineError", "too_large")
+    assert names in error["message"]
+    assert len(re.findall(r"\d+", error["message"])) >= 2, error["message"]
+
+
+def test_a_smaller_device_refuses_what_a_larger_one_takes():
+    """The same plan on textures of 2,048 and of 16,384."""
+    spec, rows = (
+        mlp((4000, 3, 2), batch_size=32),
+        {"total": 20_000, "train": 20_000, "validation": 0, "batch": 32},
+    )
+    small = call(PROBE, "tryLower", spec, "values", DESKTOP | {"maxTextureSize": 2048}, rows)
+    assert small["error"]["code"] == "too_large"
+    assert "2048 x 2048" in small["error"]["message"]
+    assert call(PROBE, "tryLower", spec, "values", DESKTOP | {"maxTextureSize": 16384}, rows)["bytes"] > 0
+
+
+@pytest.mark.parametrize(("optimizer", "targets"), [("sgd", 1), ("momentum", 1), ("adam", 2)])
+def test_too_few_render_targets(optimizer: str, targets: int):
+    """Named, with how many there are."""
+    rows = {"total": 8, "train": 8, "validation": 0, "batch": 8}
+    limits = DESKTOP | {"maxDrawBuffers": targets}
+    error = call(PROBE, "tryLower", mlp((2, 2), optimizer=optimizer), "values", limits, rows)["error"]
+    assert error["code"] == "no_float_targets"
+    assert f"the device has {targets}" in error["message"]

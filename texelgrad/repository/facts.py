@@ -1,0 +1,52 @@
+"""What `why.explain` needs, read from the tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from texelgrad.db import now_us
+from texelgrad.domain import JobState
+from texelgrad.models import Job, Worker
+from texelgrad.repository.jobs import attempts_of
+from texelgrad.why import AttemptFacts, JobFacts, WorkerFacts
+
+_SEEN_US = 60 * 1_000_000  # a worker that was silent for longer counts as gone
+
+
+def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
+    """The job with its tries and its place in the queue, and the workers of that queue."""
+    now = now_us(session)
+    attempts = [
+        AttemptFacts(a.number, a.state, a.cause, a.message, a.worker_id, a.resumed_from_step)
+        for a in attempts_of(session, job.id)
+    ]
+    facts = JobFacts(
+        state=job.state,
+        cause=job.cause,
+        message=job.message,
+        queue=job.queue,
+        needs_hardware=job.needs_hardware,
+        step=job.step,
+        total_steps=job.total_steps,
+        wait_s=max(0, job.eligible_at - now) / 1e6,
+        deadline_s=None if job.deadline_at is None else max(0, job.deadline_at - now) / 1e6,
+        cancel_requested=job.cancel_requested_at is not None,
+        ahead=_ahead(session, job, now) if job.state == JobState.QUEUED else 0,
+        attempts=attempts,
+    )
+    workers = session.scalars(
+        select(Worker).where(Worker.queue == job.queue, Worker.seen_at >= now - _SEEN_US).order_by(Worker.id)
+    )
+    return facts, [WorkerFacts(w.id, w.state, w.draining, w.software, w.fault) for w in workers]
+
+
+def _ahead(session: Session, job: Job, now: int) -> int:
+    """Claimable jobs of the same queue that claim_next takes before this one."""
+    query = select(func.count()).where(
+        Job.queue == job.queue,
+        Job.state == JobState.QUEUED,
+        Job.eligible_at <= now,
+        or_(Job.created_at < job.created_at, (Job.created_at == job.created_at) & (Job.id < job.id)),
+    )
+    return session.scalar(query) or 0

@@ -1,0 +1,60 @@
+"""Jobs that follow from others, and their end: whether a job can be resumed, what continues it, deleting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from texelgrad.domain import FINAL_JOB_STATES
+from texelgrad.errors import Conflict, NotFound
+from texelgrad.models import Artifact, Attempt, Job
+from texelgrad.repository.locks import lock_job
+
+_NAMED = 5  # jobs that a refusal names
+
+
+def checkpoints_of(session: Session, job_id: str) -> Sequence[Artifact]:
+    """The readable checkpoints that the job's own attempts made, the furthest first."""
+    query = (
+        select(Artifact)
+        .join(Attempt, Attempt.id == Artifact.attempt_id)
+        .where(Attempt.job_id == job_id, Artifact.kind == "checkpoint", Artifact.state == "ready")
+    )
+    return session.scalars(query.order_by(Artifact.step.desc(), Artifact.id.desc())).all()
+
+
+def get_checkpoint(session: Session, job_id: str, artifact_id: str) -> Artifact:
+    """One of the job's readable checkpoints; raises NotFound."""
+    for artifact in checkpoints_of(session, job_id):
+        if artifact.id == artifact_id:
+            return artifact
+    raise NotFound(f"job {job_id} has no checkpoint {artifact_id}")
+
+
+def delete_job(session: Session, owner_id: str, job_id: str) -> None:
+    """Delete a job that has ended, with all that its attempts left; the keeper removes the bytes bit by bit.
+
+    Raises NotFound, or Conflict where it has not ended or another job continues it: that one's curves begin here.
+    """
+    job = lock_job(session, job_id, owner_id)
+    if job.state not in FINAL_JOB_STATES:
+        raise Conflict(f"job {job_id} is {job.state}: cancel it first")
+    if heirs := _heirs(session, job_id):
+        raise Conflict(f"{', '.join(heirs)} continued from a checkpoint of job {job_id}: delete that first")
+    own = select(Attempt.id).where(Attempt.job_id == job_id)
+    session.execute(update(Job).where(Job.parent_id == job_id).values(parent_id=None))
+    # One DELETE of many chunks would block every writer for seconds: without an attempt, the sweep takes them.
+    session.execute(update(Artifact).where(Artifact.attempt_id.in_(own)).values(attempt_id=None))
+    session.execute(update(Attempt).where(Attempt.job_id == job_id).values(parent_id=None))
+    session.execute(delete(Job).where(Job.id == job_id))
+
+
+def _heirs(session: Session, job_id: str) -> Sequence[str]:
+    """Some of the jobs that start, or started, from a checkpoint of this one."""
+    own = select(Attempt.id).where(Attempt.job_id == job_id)
+    continued = select(Attempt.job_id).where(Attempt.parent_id.in_(own), Attempt.job_id != job_id)
+    checkpoints = select(Artifact.id).where(Artifact.attempt_id.in_(own))
+    query = select(Job.id).where(or_(Job.id.in_(continued), Job.resume_artifact_id.in_(checkpoints)))
+    return session.scalars(query.order_by(Job.id).limit(_NAMED)).all()
