@@ -350,6 +350,7 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/jobs/{job_id}/retry",
         "/v1/jobs/{job_id}/weights",
         "/v1/jobs/{job_id}/why",
+        "/v1/session",
         "/v1/workers",
     }
     post = description["paths"]["/v1/jobs"]["post"]
