@@ -8,9 +8,22 @@ from flask import Flask, Response
 from flask_openapi3.models.info import Info
 from flask_openapi3.openapi import OpenAPI
 
-from api import dashboard, datasets, files, inspection, jobs, problems, security, service, streams
+from api import (
+    auth,
+    dashboard,
+    datasets,
+    files,
+    inspection,
+    jobs,
+    problems,
+    security,
+    service,
+    sessions,
+    streams,
+)
 from api.context import Services, install
 from api.hints import Hints
+from api.limits import RateLimit
 from api.models import Problem
 from api.openapi import describe
 from api.responses import json_response
@@ -36,21 +49,16 @@ def create_app(settings: Settings | None = None) -> Flask:
         db=Database(settings.database),
         hints=Hints(Publisher(settings.broker)),
         streams=streams.Limit(settings.max_streams),
+        rates=RateLimit(),
     )
     install(app, services)
     atexit.register(services.close)
 
     problems.register(app)
     security.register(app, settings)
-    for routes in (
-        jobs.routes,
-        inspection.routes,
-        files.routes,
-        streams.routes,
-        datasets.routes,
-        service.routes,
-    ):
-        app.register_api(routes.blueprint)
+    auth.register(app, settings, services.db, services.rates)
+    for part in (jobs, inspection, files, streams, datasets, service, sessions):
+        app.register_api(part.routes.blueprint)
     service.register_health(app)
     describe(app)
 

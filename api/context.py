@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 from flask import Flask, current_app
 
+from api.auth import caller
 from api.hints import Hints
+from api.limits import RateLimit
 from texelgrad.config import Settings
 from texelgrad.db import Database
+from texelgrad.quota import Quota
 
 if TYPE_CHECKING:
     from api.streams import Limit
@@ -25,11 +28,17 @@ class Services:
     db: Database
     hints: Hints
     streams: Limit
+    rates: RateLimit
 
     @property
     def owner_id(self) -> str:
         """Whose things this request may see."""
-        return self.settings.owner_id
+        return caller().owner_id
+
+    @property
+    def quota(self) -> Quota:
+        """How much the owner may have."""
+        return caller().quota
 
     def close(self) -> None:
         """Stop the threads and close the connections."""

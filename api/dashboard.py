@@ -1,4 +1,4 @@
-"""The dashboard: two HTML pages and their files. It shows nothing by itself; the pages ask the HTTP API under /v1."""
+"""The dashboard: three HTML pages and their files. It shows nothing by itself; the pages ask the HTTP API under /v1."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def run(job_id: str) -> str:
     return render_template("run.html", job_id=job_id)
 
 
+@_dashboard.get("/login")
+def login() -> str:
+    """Where a key is exchanged for a session."""
+    return render_template("login.html")
+
+
 @_dashboard.after_request
 def _harden(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY
@@ -39,5 +45,5 @@ def _harden(response: Response) -> Response:
 
 
 def register(app: Flask) -> None:
-    """Add the dashboard at `/` and `/runs/<id>`, its files under `/assets`."""
+    """Add the dashboard at `/`, `/runs/<id>` and `/login`, its files under `/assets`."""
     app.register_blueprint(_dashboard)

@@ -17,6 +17,7 @@ from api.views import dataset_view
 from texelgrad.datasets import FORMATS, read_upload
 from texelgrad.domain import IdPrefix
 from texelgrad.errors import Conflict, Fault, Invalid
+from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
 from texelgrad.store import store_dataset
 
@@ -34,6 +35,7 @@ def post_dataset(query: UploadQuery) -> Response:
     201 and Location; 200 with the data set that has the same content already; 422 with everything that is wrong.
     """
     own = services()
+    check_disk(own.db, own.settings, request.content_length or 0)
     with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as spool:
         file, filename, options = _receive(cast("IO[bytes]", spool))
         options |= {key: value for key, value in query.model_dump().items() if value is not None}
@@ -44,7 +46,7 @@ def post_dataset(query: UploadQuery) -> Response:
         raise Invalid(
             [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
         )
-    dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays)
+    dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays, own.quota)
     with own.db.read() as session:
         dataset = repository.get_dataset(session, own.owner_id, dataset_id)
         view = dataset_view(dataset, repository.arrays_of(session, dataset_id))

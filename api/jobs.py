@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from flask import Response, request
 
+from api.bodies import read_json
 from api.context import services
 from api.models import JobPath, JobsQuery, MetricsQuery
 from api.paging import checked_cursor, page
@@ -28,35 +28,20 @@ routes = Routes("jobs")
 _MAX_KEY = 255  # characters of an Idempotency-Key
 
 
-def read_json(max_bytes: int) -> Any:
-    """The request's body as JSON; raises Invalid, or werkzeug's 413."""
-    request.max_content_length = max_bytes
-    body = request.get_data()
-    if request.mimetype != "application/json":
-        raise Invalid([Fault("Content-Type", "is not JSON", request.mimetype, "application/json")])
-    try:
-        return json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise Invalid([Fault("(the whole)", f"is not JSON: {error}", None, "RFC 8259")]) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
 @routes.post("/jobs", "Queue a training job")
 def post_job() -> Response:
     """Queue a job and answer 202; the spec is checked as a whole before anything is stored."""
     own = services()
     raw = read_json(own.settings.max_spec_bytes)
-    return _accepted(*submit_job(own.db, own.settings, own.owner_id, raw, _idempotency()))
+    return _accepted(*submit_job(own.db, own.settings, own.owner_id, raw, _idempotency(), own.quota))
 
 
 @routes.post("/jobs/<job_id>/retry", "Run a job again")
 def retry_job(path: JobPath) -> Response:
     """202 and a new job of the same spec, whose parent_id is this one; 409 while this one has not ended."""
     own = services()
-    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, _idempotency(path)))
+    key = _idempotency(path)
+    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, key, own.quota))
 
 
 @routes.post("/jobs/<job_id>/resume", "Go on from a job's last checkpoint")
@@ -64,7 +49,8 @@ def resume_job(path: JobPath) -> Response:
     """202 and a new job that starts there; 409 where this one has not ended, has succeeded, or has no checkpoint."""
     own = services()
     key = _idempotency(path)
-    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, key, resume=True))
+    again = submit_again(own.db, own.settings, own.owner_id, path.job_id, key, own.quota, resume=True)
+    return _accepted(*again)
 
 
 def _idempotency(path: JobPath | None = None) -> Idempotency | None:

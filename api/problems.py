@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from typing import Any
 
 from flask import Flask, Response
@@ -18,6 +19,9 @@ from texelgrad.spec_faults import faults_of
 
 _log = logging.getLogger(__name__)
 _STATUS: dict[type[errors.TexelgradError], tuple[int, str]] = {
+    errors.Unauthorized: (401, "It is not known who is calling"),
+    errors.Forbidden: (403, "The caller may not do this"),
+    errors.TooMany: (429, "The caller has or asks too much"),
     errors.Invalid: (422, "The request is not valid"),
     errors.TooLarge: (413, "The request is too large"),
     errors.NotFound: (404, "There is no such thing"),
@@ -70,8 +74,17 @@ def _from_error(error: errors.TexelgradError) -> Response:
         if kind in _STATUS:
             status, title = _STATUS[kind]
             faults = [fault.as_dict() for fault in error.faults] if isinstance(error, errors.Invalid) else []
-            return problem(status, error.code, title, str(error), faults)
+            return problem(status, error.code, title, str(error), faults, **_headers(error))
     return _from_anything(error)
+
+
+def _headers(error: errors.TexelgradError) -> dict[str, str]:
+    """What the answer says besides its document."""
+    if isinstance(error, errors.Unauthorized):
+        return {"WWW_Authenticate": "Bearer"}
+    if isinstance(error, (errors.TooMany, errors.Overloaded)):
+        return {"Retry_After": str(max(1, math.ceil(error.retry_after_s)))}
+    return {}
 
 
 def _from_http(error: HTTPException) -> Response:

@@ -1,4 +1,4 @@
-"""Who may talk to the API: only under its own names, and from browsers only its own pages. Keys come later."""
+"""Who may talk to the API: only under its own names, and from browsers only its own pages. Keys: api/auth.py."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ import time
 from flask import Flask, Response
 from sqlalchemy import text
 
+from api.auth import caller
+from api.bodies import read_json
 from api.context import services
-from api.jobs import read_json
 from api.models import WorkersQuery
 from api.paging import page
 from api.problems import problem
@@ -17,6 +18,7 @@ from api.routing import Routes
 from api.views import worker_view
 from texelgrad import repository
 from texelgrad.db import revisions
+from texelgrad.keys import Role
 from texelgrad.submit import estimate_job
 
 routes = Routes("service")
@@ -44,7 +46,11 @@ def list_workers(query: WorkersQuery) -> Response:
             queue=query.queue,
             state=query.state,
         )
-    return json_response(page(found, query.limit, worker_view, lambda worker: worker.id))
+    admin = caller().role == Role.ADMIN
+    listed = page(
+        found, query.limit, lambda worker: worker_view(worker, whole=admin), lambda worker: worker.id
+    )
+    return json_response(listed)
 
 
 def register_health(app: Flask) -> None:

@@ -117,8 +117,8 @@ def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, 
     }
 
 
-def worker_view(worker: Worker) -> dict[str, Any]:
-    """A worker as it last described itself."""
+def worker_view(worker: Worker, *, whole: bool) -> dict[str, Any]:
+    """A worker as it last described itself; what it works on is shown only where the `whole` may be seen."""
     return {
         "id": worker.id,
         "host": worker.host,
@@ -130,7 +130,7 @@ def worker_view(worker: Worker) -> dict[str, Any]:
         "renderer": worker.renderer,
         "gpu": worker.gpu,
         "software": worker.software,
-        "attempt_id": worker.attempt_id,
+        "attempt_id": worker.attempt_id if whole else None,
         "proof": worker.proof,
         "proved_at": time_text(worker.proved_at),
         "fault": worker.fault,

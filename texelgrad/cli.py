@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from texelgrad import __version__
+from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.errors import TexelgradError
 from texelgrad.worker_commands import workers
@@ -50,6 +51,9 @@ def main(context: click.Context, url: str | None) -> None:
     context.obj = url
 
 
+main.add_command(keys)
+
+
 @main.command()
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
@@ -58,10 +62,12 @@ def main(context: click.Context, url: str | None) -> None:
 def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
     """Run the service on this machine: redis, API, worker and keeper, until Ctrl-C."""
     from texelgrad.config import Settings
+    from texelgrad.keys import keys_required
     from texelgrad.supervisor import Supervisor
 
     given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    keys_required(settings)  # before anything starts
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     Supervisor(settings, say=_say).run()
 

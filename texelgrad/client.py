@@ -80,11 +80,16 @@ class Client:
         base_url: str | None = None,
         timeout_s: float = 30.0,
         *,
+        api_key: str | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`base_url` defaults to $TEXELGRAD_URL, then to http://127.0.0.1:8321; `transport` replaces the network."""
+        """`base_url` defaults to $TEXELGRAD_URL, then http://127.0.0.1:8321; `api_key` to $TEXELGRAD_API_KEY, then none."""
         self.base_url = (base_url or os.environ.get("TEXELGRAD_URL") or DEFAULT_URL).rstrip("/")
-        self._http = httpx.Client(base_url=f"{self.base_url}/v1/", timeout=timeout_s, transport=transport)
+        key = api_key or os.environ.get("TEXELGRAD_API_KEY")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(
+            base_url=f"{self.base_url}/v1/", headers=headers, timeout=timeout_s, transport=transport
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -32,7 +32,29 @@ class Settings(BaseSettings):
         description="Host headers that the API answers to, without port, as a JSON list.",
     )
     queue: str = Field(default="gpu", description="Queue that jobs go to and that this worker serves.")
-    owner_id: str = Field(default="local", description="Owner of everything made through this API.")
+    owner_id: str = Field(default="local", description="Owner of everything made without an API key.")
+    require_keys: bool | None = Field(
+        default=None, description="Whether callers need an API key. Unset: on any address but loopback."
+    )
+    rate_per_minute: int = Field(
+        default=6000, ge=0, description="Requests a minute for each API key; 0: no limit."
+    )
+    max_jobs: int = Field(
+        default=0,
+        ge=0,
+        description="Queued and running jobs of one owner; 0: no limit. A key may say otherwise.",
+    )
+    max_stored_bytes: int = Field(
+        default=0, ge=0, description="Bytes of one owner's data sets; 0: no limit. A key may say otherwise."
+    )
+    max_queued: int = Field(
+        default=10_000, ge=1, description="Jobs that may wait in one queue; beyond it new ones get 503."
+    )
+    min_free_bytes: int = Field(
+        default=256 * MIB,
+        ge=0,
+        description="Bytes that stay free on the disk of an SQLite database; else 503.",
+    )
 
     lease_s: float = Field(default=15.0, gt=0, description="Seconds until a silent worker loses its attempt.")
     stall_s: float = Field(

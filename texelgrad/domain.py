@@ -102,6 +102,7 @@ class Cause(StrEnum):
     STALLED = "stalled"
     LEASE_EXPIRED = "lease_expired"
     WORKER_DIED = "worker_died"
+    NO_STORAGE = "no_storage"
     NO_BROWSER = "no_browser"
     NO_RENDERER = "no_renderer"
     WORKER_STOPPED = "worker_stopped"
@@ -126,6 +127,7 @@ POLICIES: Mapping[Cause, Policy] = {
     Cause.STALLED: Policy.RETRY,
     Cause.LEASE_EXPIRED: Policy.RETRY,
     Cause.WORKER_DIED: Policy.RETRY,
+    Cause.NO_STORAGE: Policy.ENVIRONMENT,
     Cause.NO_BROWSER: Policy.ENVIRONMENT,
     Cause.NO_RENDERER: Policy.ENVIRONMENT,
     Cause.WORKER_STOPPED: Policy.ENVIRONMENT,

@@ -67,7 +67,39 @@ class Fenced(TexelgradError):
     code = "fenced"
 
 
+class Unauthorized(TexelgradError):
+    """Nobody knows who is calling: a key is missing, wrong or revoked."""
+
+    code = "unauthorized"
+
+
+class Forbidden(TexelgradError):
+    """The caller is known, and may not do this."""
+
+    code = "forbidden"
+
+
+class TooMany(TexelgradError):
+    """The caller has, or asks for, more than it may; after `retry_after_s` seconds it may be otherwise."""
+
+    code = "too_many"
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
 class Unavailable(TexelgradError):
     """Something that the service needs is not there now; says what was tried and how to fix it."""
 
     code = "unavailable"
+
+
+class Overloaded(Unavailable):
+    """The service as a whole has no room for more now; the message has the figure."""
+
+    code = "overloaded"
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)

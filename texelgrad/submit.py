@@ -16,6 +16,7 @@ from texelgrad.db import Database, now_us
 from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, Fault, Invalid, NotFound
 from texelgrad.models import Job
+from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
 from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
@@ -28,9 +29,17 @@ Idempotency = tuple[str, str]  # the key, and the SHA-256 of the request's body
 
 
 def submit_job(
-    db: Database, settings: Settings, owner_id: str, raw: Any, idempotency: Idempotency | None = None
+    db: Database,
+    settings: Settings,
+    owner_id: str,
+    raw: Any,
+    idempotency: Idempotency | None = None,
+    quota: Quota = UNLIMITED,
 ) -> tuple[Job, bool]:
-    """Queue a job; answers it, and whether it is new. Raises Invalid with every fault, before anything is stored."""
+    """Queue a job; answers it, and whether it is new.
+
+    Raises Invalid with every fault before anything is stored, TooMany, or Overloaded.
+    """
     if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
         return job, False
     spec = parse_spec(raw)
@@ -39,9 +48,12 @@ def submit_job(
     dataset_id = spec.data.dataset
     if synthetic:
         assert spec.data.synthetic is not None
-        dataset_id, _ = store_dataset(db, owner_id, _synthetic_name(spec.data.synthetic), synthetic)
+        dataset_id, _ = store_dataset(db, owner_id, _synthetic_name(spec.data.synthetic), synthetic, quota)
+
+    check_disk(db, settings)
 
     def create(session: Session) -> Job:
+        check_jobs(session, settings, owner_id, quota)
         return repository.create_job(
             session,
             owner_id,
@@ -63,6 +75,7 @@ def submit_again(
     owner_id: str,
     job_id: str,
     idempotency: Idempotency | None = None,
+    quota: Quota = UNLIMITED,
     *,
     resume: bool = False,
 ) -> tuple[Job, bool]:
@@ -72,6 +85,7 @@ def submit_again(
     """
     if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
         return job, False
+    check_disk(db, settings)
 
     def create(session: Session) -> Job:
         old = lock_job(session, job_id, owner_id)
@@ -82,6 +96,7 @@ def submit_again(
             raise Conflict(f"job {job_id} succeeded: there is nothing left to do")
         if resume and checkpoint is None:
             raise Conflict(f"job {job_id} has no checkpoint to resume from: retry it")
+        check_jobs(session, settings, owner_id, quota)
         deadline_at = None
         if old.deadline_at is not None:
             deadline_at = now_us(session) + old.deadline_at - old.created_at

@@ -37,6 +37,10 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
     Cause.RUNNER_DIED: ("the process that ran it died", "The worker's log says more."),
     Cause.STALLED: ("it made no progress for too long", "One step may take longer than the stall time-out."),
     Cause.LEASE_EXPIRED: ("its worker went silent", "That machine may be down or cut off."),
+    Cause.NO_STORAGE: (
+        "what it made could not be stored",
+        "The database was away, or its disk full: its log says more.",
+    ),
     Cause.WORKER_DIED: ("its worker's process died", "That worker's log, or the kernel's, says more."),
     Cause.NO_BROWSER: ("no browser could be started", "Install Chromium on that worker."),
     Cause.NO_RENDERER: ("the browser found no usable renderer", "Check that worker's GPU and driver."),

@@ -158,4 +158,4 @@ def _ending(event: Event, *, cancelled: bool) -> Ending | None:
             return Ending(AttemptState.LOST, Cause.RUNNER_DIED, event.get("message"))
 
 
-_LOSSES = frozenset({Cause.PAGE_CRASHED, Cause.RUNNER_DIED})
+_LOSSES = frozenset({Cause.PAGE_CRASHED, Cause.RUNNER_DIED, Cause.NO_STORAGE})

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from typing_extensions import override
 
@@ -143,7 +144,7 @@ class Recorder(AttemptPort):
         return {array.name: array for array in self._claimed().data}[name]
 
     def _read(self, artifact_id: str, start: int, end: int | None) -> Iterator[bytes]:
-        with self._db.read() as session:
+        with self._guarded(), self._db.read() as session:
             for piece in artifacts.open_range(session, artifact_id, start, end):
                 self._emit("progress")
                 yield piece
@@ -179,7 +180,11 @@ class Recorder(AttemptPort):
 
     @contextmanager
     def _guarded(self) -> Generator[None]:
-        """Tell the supervisor what the page can't: that the attempt is fenced, or that the database failed us."""
+        """Tell the supervisor what the page can't: that the attempt is fenced, or that the database failed us.
+
+        Nothing is tried again: whether a transaction whose answer got lost has committed, nobody can tell, and points
+        of a curve must not double. The next attempt goes on from the last checkpoint.
+        """
         try:
             yield
         except Fenced:
@@ -189,8 +194,10 @@ class Recorder(AttemptPort):
             raise
         except Exception as error:
             _log.exception("can't store what the page sent")
-            message = f"the runner could not store what the page sent: {error}"
-            self._emit("failed", code=Cause.RUNNER_DIED, message=message, failure={})
+            cause = Cause.NO_STORAGE if isinstance(error, DBAPIError) else Cause.RUNNER_DIED
+            reason = error.orig if isinstance(error, DBAPIError) else error  # without the statement and its bytes
+            message = f"the runner could not keep what the page sent, or read what it asked for: {reason}"
+            self._emit("failed", code=cause, message=message, failure={})
             raise
 
 

@@ -36,6 +36,7 @@ async function request(path, init) {
   const response = await fetch(`/v1${path}`, { headers: { Accept: "application/json" }, ...init });
   const body = await response.json().catch(() => null);
   if (response.ok) return body;
+  if (response.status === 401 && path !== "/session") location.assign("/login");
   throw new ApiError(response.status, body?.detail ?? body?.title ?? `The API answered ${response.status}.`);
 }
 
@@ -47,6 +48,11 @@ export async function listJobs(cursor) {
   const page = await request(`/jobs?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
   return { jobs: page.items, next: page.next_cursor };
 }
+
+/** Exchange a key for a session, which the browser keeps as a cookie. @param {string} key */
+export const logIn = (key) => request("/session", {
+  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ key }),
+});
 
 /** @param {string} id @returns {Promise<Job>} */
 export const getJob = (id) => request(`/jobs/${encodeURIComponent(id)}`);

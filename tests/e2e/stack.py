@@ -11,14 +11,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import psutil
 
-from texelgrad.client import FINAL_STATES, Client, Job
+from texelgrad.client import FINAL_STATES, Client, Job, Unreachable
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
@@ -36,15 +36,21 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0
 class Stack:
     """`texelgrad serve` with everything real: Redis, Celery, SQLite, Chromium. A context manager."""
 
-    def __init__(self, *, warm: bool = True, **settings: str) -> None:
-        """`settings` by their names, such as lease_s="3"; `warm`: entering waits until the worker is."""
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, warm: bool = True, data_dir: Path | None = None
+    ) -> None:
+        """`settings` by their names, such as {"lease_s": "3"}; `warm`: entering waits until the worker is.
+
+        `data_dir` is below the stack's own folder unless it is given.
+        """
         self._warm = warm
         self.folder = Path(tempfile.mkdtemp(prefix="texelgrad-e2e-"))
         self.temporary = self.folder / "tmp"
         self.temporary.mkdir()
+        self.data_dir = data_dir or self.folder / "data"
         for folder in (self.folder, self.temporary):
             folder.chmod(0o711)  # Chromium runs as another user where the tests run as root
-        ours = {"lease_s": "4", "idle_look_s": "1", "keeper_period_s": "0.3", **settings}
+        ours = {"lease_s": "4", "idle_look_s": "1", "keeper_period_s": "0.3", **(settings or {})}
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("TEXELGRAD_")},
             **{f"TEXELGRAD_{name.upper()}": value for name, value in ours.items()},
@@ -67,7 +73,7 @@ class Stack:
                 "texelgrad.cli",
                 "serve",
                 "--port=0",
-                f"--data-dir={self.folder / 'data'}",
+                f"--data-dir={self.data_dir}",
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -126,15 +132,20 @@ class Stack:
 
     def logs(self) -> str:
         """The end of each part's log."""
-        logs = sorted((self.folder / "data" / "logs").glob("*.log"))
+        logs = sorted((self.data_dir / "logs").glob("*.log"))
         ends = [log.read_text(errors="replace").splitlines()[-40:] for log in logs]
         return "\n".join(f"==== {log.name}\n" + "\n".join(end) for log, end in zip(logs, ends, strict=True))
 
     def worker(self) -> dict[str, Any]:
-        """The worker's row; empty while there is none."""
-        return next((row for row in self.client.workers() if row["state"] != "stopped"), {})
+        """The row of this stack's worker; empty while there is none, or nobody answers."""
+        try:
+            rows = self.client.workers()
+        except Unreachable:
+            return {}
+        pids = {process.pid for process in self._descendants()}
+        return next((row for row in rows if row["state"] != "stopped" and row["pid"] in pids), {})
 
-    def settle(self) -> None:
+    def settle(self, timeout_s: float = START_S) -> None:
         """Wait until the worker is idle and warm: one spare runner and its browser, nothing besides."""
 
         def is_warm() -> bool:
@@ -144,7 +155,7 @@ class Stack:
                 and len(self.browsers()) == 1
             )
 
-        wait_until(is_warm, "a warm worker", START_S)
+        wait_until(is_warm, "a warm worker", timeout_s)
 
     def wait_for_step(self, job: Job, step: int) -> Job:
         """Wait until a running job has come so far."""
@@ -177,23 +188,58 @@ class Stack:
             if any(word == "--type=renderer" for word in _command(child))
         ]
 
-    def celery_child(self) -> psutil.Process:
+    def gpu_processes(self) -> list[psutil.Process]:
+        """Chromium's processes that draw."""
+        return [
+            p
+            for browser in self.browsers()
+            for p in browser.children(recursive=True)
+            if "--type=gpu-process" in _command(p)
+        ]
+
+    def part(self, name: str) -> list[psutil.Process]:
+        """The main process of a part of `serve`: api, keeper, worker, redis; none while it restarts."""
+        word = {
+            "api": "gunicorn",
+            "keeper": "texelgrad.keeper",
+            "worker": "worker.app",
+            "redis": "redis-server",
+        }[name]
+        return [p for p in psutil.Process(self.process.pid).children() if word in " ".join(_command(p))]
+
+    def celery_child(self) -> list[psutil.Process]:
         """The pool process that supervises."""
-        (parent,) = [p for p in self._descendants() if "worker.app" in _command(p) and _has_child_like_it(p)]
-        (child,) = [p for p in parent.children() if "worker.app" in _command(p)]
-        return child
+        return [
+            child
+            for parent in self.part("worker")
+            for child in parent.children()
+            if "worker.app" in _command(child)
+        ]
 
     def profiles(self) -> set[str]:
         """Names of the profile folders that exist."""
         return {path.name for root in self.temporary.glob("texelgrad-profiles-*") for path in root.iterdir()}
 
+    def places(self) -> set[str]:
+        """Names of the files by which workers show that they live."""
+        return {path.name for root in self.temporary.glob("texelgrad-workers-*") for path in root.iterdir()}
+
     def left_behind(self) -> list[str]:
         """Command lines of live processes that use our folder, whoever their parent is now."""
+        return [" ".join(_command(process)) for process in self._users()]
+
+    def orphans(self) -> list[str]:
+        """Command lines of those that `serve` is no ancestor of."""
+        ours = {self.process.pid, *(process.pid for process in self._descendants())}
+        return [" ".join(_command(process)) for process in self._users() if process.pid not in ours]
+
+    def _users(self) -> list[psutil.Process]:
+        """Live processes that have our folder on their command line or in their environment."""
         mark = str(self.folder)
         return [
-            " ".join(_command(process))
+            process
             for process in psutil.process_iter()
-            if any(mark in word for word in _command(process)) and process.pid != os.getpid()
+            if process.pid != os.getpid() and mark in " ".join([*_command(process), *_environment(process)])
         ]
 
     def _descendants(self) -> list[psutil.Process]:
@@ -220,5 +266,8 @@ def _has_type(process: psutil.Process) -> bool:
     return any(word.startswith("--type=") for word in _command(process))
 
 
-def _has_child_like_it(process: psutil.Process) -> bool:
-    return any("worker.app" in _command(child) for child in process.children())
+def _environment(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.environ().values())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied, OSError):
+        return []

@@ -85,17 +85,18 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(stack: Stack, long_j
 
 
 def test_a_killed_celery_child_costs_one_attempt(stack: Stack, long_job: dict[str, Any]):
-    """Its runner and browser die with it, its lease runs out, and its successor finishes the job and sweeps."""
+    """Its runner and browser die with it, its attempt is let go at once, its successor finishes the job and sweeps."""
     (runner,) = stack.runners()
     (browser,) = stack.browsers()
     (profile,) = stack.profiles()
     family = [runner, browser, *browser.children(recursive=True)]
     job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 1_500)
-    kill(stack.celery_child())
+    (child,) = stack.celery_child()
+    kill(child)
     wait_until(lambda: not any(_is_alive(process) for process in family), "its family ends", 5)
     job = stack.client.wait(job["id"], timeout_s=90)
     assert job["state"] == "succeeded"
-    assert [attempt["cause"] for attempt in job["attempts"]] == ["lease_expired", "completed"]
+    assert [attempt["cause"] for attempt in job["attempts"]] == ["worker_died", "completed"]
     stack.settle()
     assert profile not in stack.profiles()
     assert len(stack.profiles()) == 1
@@ -144,7 +145,7 @@ def test_a_worker_that_cannot_train_takes_no_job(
     settings: dict[str, str], fault: str, seed_demo: dict[str, Any]
 ):
     """Its row says why and what to do; the job stays queued and is not blamed."""
-    with Stack(warm=False, **settings) as stack:
+    with Stack(settings, warm=False) as stack:
         job = stack.client.create_job(seed_demo)
         wait_until(lambda: stack.worker().get("state") == "broken", "the worker gives up", 30)
         assert stack.worker()["fault"].startswith(fault)

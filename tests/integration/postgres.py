@@ -38,61 +38,72 @@ def _user() -> pwd.struct_passwd:
     return pwd.getpwnam("postgres" if "postgres" in names else "nobody")
 
 
-@contextmanager
-def postgres_server() -> Generator[str]:
-    """A running server; gives the URL of a database on it, to be completed with its name: `url.format(name)`."""
-    programs = _programs()
-    # Not below pytest's folder: that is closed to other users, and a socket's path may have 107 bytes only.
-    folder = Path(tempfile.mkdtemp(prefix="texelgrad-pg-"))
-    try:
+class PostgresServer:
+    """A server in a folder of its own, which is there until `remove`."""
+
+    def __init__(self) -> None:
+        self._programs = _programs()
+        # Not below pytest's folder: that is closed to other users, and a socket's path may have 107 bytes only.
+        self.folder = Path(tempfile.mkdtemp(prefix="texelgrad-pg-"))
+        self._data = self.folder / "data"
         if os.getuid() == 0:
-            os.chown(folder, _user().pw_uid, _user().pw_gid)
-        data = folder / "data"
-        initdb = [
-            programs / "initdb",
-            "-D",
-            data,
-            "-U",
-            "texelgrad",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--no-sync",
-        ]
-        subprocess.run([*_as_unprivileged(), *initdb], check=True, capture_output=True, cwd=folder)
+            os.chown(self.folder, _user().pw_uid, _user().pw_gid)
+        options = ["-U", "texelgrad", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        command = [*_as_unprivileged(), self._programs / "initdb", "-D", self._data, *options]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder)
+
+    @property
+    def url(self) -> str:
+        """The URL of a database on it, to be completed with its name: `url.format(name)`."""
+        return f"postgresql+psycopg://texelgrad@/{{}}?host={self.folder}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
         options = {
             "fsync": "off",
             "listen_addresses": "",
-            "unix_socket_directories": str(folder),
+            "unix_socket_directories": str(self.folder),
             "port": "5432",
         }
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [*_as_unprivileged(), programs / "postgres", "-D", data, *settings],
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(
+                [*_as_unprivileged(), self._programs / "postgres", "-D", self._data, *settings],
                 stdout=log,
                 stderr=log,
-                cwd=folder,
+                cwd=self.folder,
             )
+        deadline = time.monotonic() + 30
+        is_ready = [self._programs / "pg_isready", "-q", "-h", self.folder]
+        while subprocess.run(is_ready, check=False).returncode != 0:
+            said = (self.folder / "log").read_text()
+            assert self._server.poll() is None, f"PostgreSQL ended: {said}"
+            assert time.monotonic() < deadline, f"PostgreSQL is not ready after 30 s: {said}"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the server without waiting for its clients."""
+        self._server.send_signal(signal.SIGINT)
         try:
-            _wait_ready(programs, folder, server)
-            yield f"postgresql+psycopg://texelgrad@/{{}}?host={folder}"
+            self._server.wait(10)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+
+    def remove(self) -> None:
+        """Remove its folder."""
+        shutil.rmtree(self.folder)
+
+
+@contextmanager
+def postgres_server() -> Generator[str]:
+    """A running server; gives the URL of a database on it, to be completed with its name: `url.format(name)`."""
+    server = PostgresServer()
+    try:
+        server.start()
+        try:
+            yield server.url
         finally:
-            server.send_signal(signal.SIGINT)
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            server.stop()
     finally:
-        shutil.rmtree(folder)
-
-
-def _wait_ready(programs: Path, folder: Path, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
-    while subprocess.run([programs / "pg_isready", "-q", "-h", folder], check=False).returncode != 0:
-        log = (folder / "log").read_text()
-        assert server.poll() is None, f"PostgreSQL ended: {log}"
-        assert time.monotonic() < deadline, f"PostgreSQL is not ready after 30 s: {log}"
-        time.sleep(0.05)
+        server.remove()

@@ -223,7 +223,9 @@ def test_parameters_that_are_wrong(client: FlaskClient, path: str, expected: lis
     assert fields(response) == expected
 
 
-@pytest.mark.parametrize("path", ["", "/metrics", "/weights", "/diagnostics", "/events", "/checkpoints", "/logs", "/why"])
+@pytest.mark.parametrize(
+    "path", ["", "/metrics", "/weights", "/diagnostics", "/events", "/checkpoints", "/logs", "/why"]
+)
 def test_a_job_that_is_not_there(client: FlaskClient, path: str):
     """404 as a problem document."""
     response = client.get(f"/v1/jobs/job_{'0' * 26}{path}")
@@ -350,6 +352,7 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/jobs/{job_id}/retry",
         "/v1/jobs/{job_id}/weights",
         "/v1/jobs/{job_id}/why",
+        "/v1/session",
         "/v1/workers",
     }
     post = description["paths"]["/v1/jobs"]["post"]

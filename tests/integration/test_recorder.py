@@ -174,7 +174,7 @@ def test_a_fenced_attempt_writes_nothing(db: Database, recorder: Recorder, claim
 def test_a_database_that_is_away_costs_the_attempt_not_the_job(
     db: Database, recorder: Recorder, events: Events, monkeypatch: pytest.MonkeyPatch
 ):
-    """The page only sees an error; the supervisor hears that the runner, not the job, failed."""
+    """The page only sees an error; the supervisor hears that the storage, not the job, failed."""
 
     def fail(*_: Any) -> Iterator[Any]:
         raise OperationalError("INSERT", {}, Exception("server closed the connection"))
@@ -182,7 +182,7 @@ def test_a_database_that_is_away_costs_the_attempt_not_the_job(
     monkeypatch.setattr(repository, "append_metrics", fail)
     with pytest.raises(OperationalError):
         recorder.metrics(_points(1, 0.5))
-    assert events.last()["code"] == "runner_died"
+    assert events.last()["code"] == "no_storage"
     assert "server closed the connection" in events.last()["message"]
 
 

@@ -14,7 +14,7 @@ from api import dashboard
 
 from tests import node
 
-PAGES = ("/", "/runs/job_00000000000000000000000000")
+PAGES = ("/", "/login", "/runs/job_00000000000000000000000000")
 NAN, INFINITY = float("nan"), float("inf")
 SWIFTSHADER = "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)"
 
