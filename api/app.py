@@ -20,6 +20,7 @@ from api import (
     service,
     sessions,
     streams,
+    webhooks,
 )
 from api.context import Services, install
 from api.hints import Hints
@@ -57,7 +58,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     problems.register(app)
     security.register(app, settings)
     auth.register(app, settings, services.db, services.rates)
-    for part in (jobs, inspection, files, streams, datasets, service, sessions):
+    for part in (jobs, inspection, files, streams, datasets, service, sessions, webhooks):
         app.register_api(part.routes.blueprint)
     service.register_health(app)
     describe(app)

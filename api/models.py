@@ -99,6 +99,19 @@ class WeightsQuery(Query):
     format: Literal[FORMATS] = "safetensors"  # pyright: ignore[reportInvalidTypeForm]
 
 
+class WebhookPath(Query):
+    """Names a webhook."""
+
+    webhook_id: str = Field(description="As POST /v1/webhooks gave it.")
+
+
+class DeliveriesQuery(Query):
+    """Which messages to list."""
+
+    cursor: str | None = Field(default=None, description="next_cursor of the page before.")
+    limit: Limit = 50
+
+
 class EventsQuery(Query):
     """Where to go on."""
 

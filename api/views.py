@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from texelgrad.models import Artifact, Attempt, Dataset, DatasetArray, Job, LogLine, Worker
+from texelgrad.models_access import Webhook, WebhookDelivery
 from texelgrad.times import time_text
 
 _LINKS = (
@@ -99,6 +100,26 @@ def log_view(row: tuple[int, LogLine]) -> dict[str, Any]:
         "at": time_text(line.at),
         "level": line.level,
         "message": line.message,
+    }
+
+
+def webhook_view(webhook: Webhook) -> dict[str, Any]:
+    """A webhook; its secret is not shown again."""
+    return {"id": webhook.id, "url": webhook.url, "created_at": time_text(webhook.created_at)}
+
+
+def delivery_view(delivery: WebhookDelivery) -> dict[str, Any]:
+    """A message to a webhook, and how its last try went."""
+    return {
+        "id": delivery.id,
+        "type": delivery.type,
+        "job_id": delivery.job_id or None,
+        "state": delivery.state,
+        "tries": delivery.tries,
+        "answer": delivery.answer,
+        "created_at": time_text(delivery.created_at),
+        "next_at": time_text(delivery.next_at) if delivery.state == "pending" else None,
+        "delivered_at": time_text(delivery.delivered_at),
     }
 
 

@@ -97,6 +97,9 @@ class Settings(BaseSettings):
     max_streams: int = Field(
         default=32, ge=1, description="Event streams that one API process serves at once."
     )
+    webhook_hosts: list[str] = Field(
+        default=[], description="Hosts of this network that webhooks may call, by http too, as a JSON list."
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
     @field_validator("data_dir")

@@ -20,6 +20,7 @@ from texelgrad.db import Database, now_us
 from texelgrad.hints import Publisher
 from texelgrad.presence import vacated
 from texelgrad.repository.sweep import sweep_artifacts
+from texelgrad.webhooks import Sender
 
 _log = logging.getLogger(__name__)
 _LEASE = "keeper"
@@ -34,6 +35,7 @@ class Keeper:
 
     def __init__(self, db: Database, publisher: Publisher, settings: Settings) -> None:
         self._db, self._publisher, self._settings = db, publisher, settings
+        self._webhooks = Sender(db, settings)
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{id(self)}"
 
     def round(self) -> bool:
@@ -41,7 +43,8 @@ class Keeper:
         with self._db.write() as session:
             if not repository.take_lease(session, _LEASE, self._holder, _LEASE_S):
                 return False
-        for duty in (self._release, self._reap, self._abort, self._top_up, self._sweep):
+        duties = (self._release, self._reap, self._abort, self._top_up, self._sweep, self._webhooks.round)
+        for duty in duties:
             self._try(duty)
         return True
 
@@ -50,6 +53,7 @@ class Keeper:
         while not stop.is_set():
             self._try(self.round)
             stop.wait(self._settings.keeper_period_s)
+        self._webhooks.close()
         with self._db.write() as session:
             repository.release_lease(session, _LEASE, self._holder)
 

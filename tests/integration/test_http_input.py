@@ -353,6 +353,11 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/jobs/{job_id}/weights",
         "/v1/jobs/{job_id}/why",
         "/v1/session",
+        "/v1/webhooks",
+        "/v1/webhooks/secret",
+        "/v1/webhooks/{webhook_id}",
+        "/v1/webhooks/{webhook_id}/deliveries",
+        "/v1/webhooks/{webhook_id}/test",
         "/v1/workers",
     }
     post = description["paths"]["/v1/jobs"]["post"]

@@ -8,9 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
-from texelgrad.domain import LIVE_ATTEMPT_STATES, JobState, job_may
+from texelgrad.domain import FINAL_JOB_STATES, LIVE_ATTEMPT_STATES, JobState, job_may
 from texelgrad.errors import Fenced, IllegalTransition, NotFound
 from texelgrad.models import Attempt, Event, Job
+from texelgrad.repository.outbox import announce
 
 
 def lock_attempt(session: Session, attempt_id: str, token: str) -> Attempt:
@@ -55,3 +56,5 @@ def move_job(
     job.state = state
     job.cause, job.message = cause, message
     write_event(session, job, "state", {"state": state, "cause": cause, "message": message})
+    if state in FINAL_JOB_STATES:
+        announce(session, job)
