@@ -64,13 +64,7 @@ class Keeper:
             _log.exception("keeper: %s failed", getattr(duty, "__name__", duty))
 
     def _release(self) -> None:
-        """Lets go what dead workers of this machine held, without waiting for their leases."""
-        with self._db.read() as session:
-            here = repository.workers_on(session, socket.gethostname())
-        for worker_id in here:
-            with vacated(worker_id) as gone:
-                if gone:
-                    release(self._db, worker_id)
+        release_dead(self._db)
 
     def _reap(self) -> None:
         with self._db.write() as session:
@@ -94,6 +88,16 @@ class Keeper:
             repository.forget_workers(session, now_us(session) - _FORGET_US)
         if swept:
             self._db.release_pages(_SWEEP_PAGES)
+
+
+def release_dead(db: Database) -> None:
+    """Let go what dead workers of this machine held, without waiting for their leases."""
+    with db.read() as session:
+        here = repository.workers_on(session, socket.gethostname())
+    for worker_id in here:
+        with vacated(worker_id) as gone:
+            if gone:
+                release(db, worker_id)
 
 
 def release(db: Database, worker_id: str) -> None:

@@ -18,7 +18,7 @@ from texelgrad.db import Database, now_us
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.engine import find_engine
 from texelgrad.errors import Conflict, Fenced
-from texelgrad.keeper import release
+from texelgrad.keeper import release, release_dead
 from texelgrad.presence import Presence
 from texelgrad.repository import Claim
 from worker.attempt import Ending, supervise
@@ -111,10 +111,11 @@ class Foreman(threading.Thread):
         self._wake.wait(self._settings.idle_look_s)
 
     def _take_place(self) -> None:
-        """Be the only process of this worker's id, and let go what a predecessor died over."""
+        """Be the only process of this worker's id, and let go what predecessors on this machine died over."""
         presence = Presence(self._worker_id)
         try:
             release(self._db, self._worker_id)
+            release_dead(self._db)  # where the keeper is on another machine, nobody else can tell
         except BaseException:
             presence.leave()
             raise
