@@ -1,0 +1,136 @@
+"""A disk that is full while checkpoints and weights are stored: nothing is lost, and it goes on once there is room."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+import pytest
+
+from .conftest import SETTINGS
+from .settled import SETTLE_S, assert_settled, causes
+from tests.e2e.stack import Stack, wait_until
+
+SIZE = 96 << 20
+
+
+class Disk(Protocol):
+    """Something that can be full."""
+
+    folder: Path
+
+    def fill(self, stack: Stack) -> None:
+        """Leave no room."""
+        ...
+
+    def free(self, stack: Stack) -> None:
+        """Give it back."""
+        ...
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+class SmallDisk:
+    """A file system in memory, which only root may mount."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder], check=True)
+
+    def fill(self, _stack: Stack) -> None:
+        with (self.folder / "ballast").open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+            except OSError:
+                pass
+
+    def free(self, _stack: Stack) -> None:
+        (self.folder / "ballast").unlink()
+
+    def remove(self) -> None:
+        subprocess.run(["umount", self.folder], check=True)
+
+
+class SmallFiles:
+    """For everybody else: the kernel lets the service's files grow no further."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def fill(self, stack: Stack) -> None:
+        largest = max(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        self._limit(stack, largest)
+
+    def free(self, stack: Stack) -> None:
+        self._limit(stack, resource.RLIM_INFINITY)
+
+    def remove(self) -> None:
+        pass
+
+    def _limit(self, stack: Stack, size: int) -> None:
+        serve = psutil.Process(stack.process.pid)
+        for process in (serve, *serve.children(recursive=True)):
+            try:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+            except (ProcessLookupError, PermissionError):  # gone, or Chromium's
+                continue
+
+
+ROOT_USER = os.geteuid() == 0
+DISKS = [
+    pytest.param(kind, id=kind.__name__, marks=[] if usual else [pytest.mark.full])
+    for kind, usual in ((SmallDisk, ROOT_USER), (SmallFiles, not ROOT_USER))
+    if kind is SmallFiles or ROOT_USER
+]
+
+
+@pytest.fixture(params=DISKS)
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    """A disk for the service's data."""
+    made: Disk = request.param(tmp_path)
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def heavy(spec: dict[str, Any]) -> dict[str, Any]:
+    """A net of 264,000 parameters, whose checkpoints of 1 MB each come in quick succession."""
+    model = {
+        "input": [2],
+        "layers": [{"type": "dense", "units": 512, "activation": "relu"} for _ in range(2)]
+        + [{"type": "dense", "units": 1}],
+    }
+    train = {"steps": 200, "batch_size": 16, "seed": 3}
+    return {**spec, "model": model, "train": train, "checkpoint": {"every_steps": 5}}
+
+
+def test_a_disk_that_is_full_for_a_while(disk: Disk, heavy: dict[str, Any]):
+    """The attempt ends with that cause, which is not the job's fault; with room again, the job comes to the same bits."""
+    with Stack({**SETTINGS, "min_free_bytes": "0"}, data_dir=disk.folder / "data") as stack:
+        undisturbed = stack.client.train(heavy)
+        weights = stack.client.download_weights(undisturbed["id"], stack.folder / "reference").read_bytes()
+        job = stack.client.create_job(heavy)
+        stack.wait_for_step(job, 20)
+        disk.fill(stack)
+        try:
+            wait_until(lambda: _was_noticed(stack, job["id"]), "the full disk is noticed", SETTLE_S)
+        finally:
+            disk.free(stack)
+        assert_settled(stack, [job["id"]], weights)
+        ended = causes(stack.client.job(job["id"]))
+        assert len(ended) > 1
+        assert set(ended) <= {"no_storage", "lease_expired", "completed"}
+
+
+def _was_noticed(stack: Stack, job_id: str) -> bool:
+    """In the attempt's row, where that could be written, or in the worker's log."""
+    log = (stack.data_dir / "logs" / "worker.log").read_text(errors="replace")
+    return "no_storage" in causes(stack.client.job(job_id)) or "can't write its end" in log
