@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..tolerances import DIVISION_MAX_ULP, FLOAT32_ROUNDING, MATH_MAX_ULP, SQRT_MAX_ULP
-
-Floats = NDArray[np.float64]
+from . import windows
+from .windows import Floats, Window
 
 U = FLOAT32_ROUNDING
 MATH = 2 * MATH_MAX_ULP * U  # an ULP is up to 2 U of the value
@@ -59,9 +58,9 @@ def _product(a: Floats, b: Floats, roundings: int) -> Approx:
 # ---- layers: a parameter is [K + 1, N], its bias the last row ------------------------------------------------------
 
 
-def affine(x: Floats, w: Floats) -> Approx:
-    """X W + b, 4 terms at once."""
-    product = _product(x, w[:-1], _blocked(x.shape[1], 4) + 1)
+def affine(x: Floats, w: Floats, lanes: int) -> Approx:
+    """X W + b, 4 terms at once of the `lanes` that a row of X takes with its padding."""
+    product = _product(x, w[:-1], _blocked(lanes, 4) + 1)
     size = np.abs(x) @ np.abs(w[:-1]) + np.abs(w[-1])
     return Approx(product.value + w[-1], product.error + U * size)
 
@@ -75,6 +74,71 @@ def affine_grad_weights(x: Floats, dy: Floats) -> Approx:
     """X^T dY with the column sums of dY below, one sample at a time."""
     extended = np.hstack([x, np.ones((len(x), 1))])
     return _product(extended.T, dy, _blocked(len(x), 1) + 1)
+
+
+# ---- convolution and pooling: batches are [M, pixels * channels], a kernel [KH KW C + 1, F] ---------------------------
+
+
+def _images(x: Floats, size: windows.Pair) -> Floats:
+    """[M, H, W, C]."""
+    return x.reshape(len(x), *size, -1)
+
+
+def _matrix(x: Floats) -> Floats:
+    return x.reshape(len(x), -1)
+
+
+def _texels(channels: int) -> int:
+    return -(-channels // 4)
+
+
+def conv2d(x: Floats, w: Floats, window: Window) -> Approx:
+    """X * W + b: 4 channels at once, summed over the taps of a kernel row, then over kernel rows."""
+    images, kernel, bias = _images(x, window.input), w[:-1].reshape(*window.taps, -1, w.shape[1]), w[-1]
+    size = windows.conv2d(np.abs(images), np.abs(kernel), window)
+    roundings = 3 + window.taps[1] * _texels(kernel.shape[2]) + window.taps[0]
+    error = roundings * U * size + U * (size + np.abs(bias)) + len(w) * TINY
+    return Approx(_matrix(windows.conv2d(images, kernel, window) + bias), _matrix(error))
+
+
+def conv2d_grad_input(dy: Floats, w: Floats, window: Window) -> Approx:
+    """Where each DY laid the kernel down: 4 filters at once, over the taps of a kernel row, then over kernel rows."""
+    gradients, kernel = _images(dy, window.output), w[:-1].reshape(*window.taps, -1, w.shape[1])
+    size = windows.conv2d_grad_input(np.abs(gradients), np.abs(kernel), window)
+    roundings = 4 + window.taps[1] * _texels(w.shape[1]) + window.taps[0]
+    value = windows.conv2d_grad_input(gradients, kernel, window)
+    return Approx(_matrix(value), _matrix(roundings * U * size + w.size * TINY))
+
+
+def conv2d_grad_weights(x: Floats, dy: Floats, window: Window, splits: int) -> Approx:
+    """What each tap saw times DY, sums of DY below: lines of 4 samples, then the lines of a part, then the parts."""
+    images, gradients = _images(x, window.input), _images(dy, window.output)
+
+    def sums(of_x: Floats, of_dy: Floats) -> Floats:
+        kernel = windows.conv2d_grad_weights(of_x, of_dy, window)
+        return np.vstack([kernel.reshape(-1, kernel.shape[-1]), of_dy.sum(axis=(0, 1, 2))])
+
+    size = sums(np.abs(images), np.abs(gradients))
+    lines = -(-len(x) // 4) * window.output[0]
+    roundings = 1 + 4 * window.output[1] + -(-lines // splits) + splits
+    return Approx(sums(images, gradients), roundings * U * size + gradients.size * TINY)
+
+
+def max_pool2d(x: Floats, window: Window) -> Approx:
+    """The largest of each window, exactly."""
+    return exact(_matrix(windows.max_pool2d(_images(x, window.input), window)))
+
+
+def max_pool2d_grad(x: Floats, dy: Floats, window: Window) -> Approx:
+    """The gradients of the windows whose first largest element this is."""
+    images, gradients = _images(x, window.input), _images(dy, window.output)
+    meets = [-(-taps // stride) for taps, stride in zip(window.taps, window.stride, strict=True)]
+    size = windows.max_pool2d_grad(images, np.abs(gradients), window)
+    value = windows.max_pool2d_grad(images, gradients, window)
+    return Approx(_matrix(value), _matrix((meets[0] * meets[1] - 1) * U * size))
+
+
+# ---- activations ----------------------------------------------------------------------------------------------------
 
 
 def sigmoid(x: Floats) -> Floats:

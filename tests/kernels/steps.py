@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import oracle
 from .harness import BrowserPage
 from .oracle import Approx, Floats
 from .specs import Array, Spec
+from .windows import Window
 
 PROBE = "/tests/kernels/engine_probe.js"
 
@@ -35,14 +38,26 @@ def split_padding(tensor: dict[str, Any], step: dict[str, Any], name: str) -> tu
     matrix = padded_matrix(tensor)
     inside = np.zeros(matrix.shape, bool)
     if layout["biasRow"] >= 0:
-        rows = [*range(layout["rows"]), layout["biasRow"]]
+        rows = _weight_rows(layout)
     else:
         first = step["firstRow"] if name in ("x", "target") else 0
-        rows = list(range(first, first + step["rows"]))
+        rows = np.arange(first, first + step["rows"])
         # the other batches of the epoch are neither this batch's values nor padding
         inside[:first] = inside[first + step["aligned"] :] = True
-    inside[rows, : layout["columns"]] = True
-    return matrix[rows, : layout["columns"]], matrix[~inside]
+    # a pixel starts a texel, so its last lanes may be padding
+    pixel, channel = np.divmod(np.arange(layout["columns"]), layout["channels"])
+    place = np.ix_(rows, pixel * 4 * layout["texelsPerPixel"] + channel)
+    inside[place] = True
+    return matrix[place], matrix[~inside]
+
+
+def _weight_rows(layout: dict[str, Any]) -> NDArray[np.int64]:
+    """Where the rows of a parameter lie, the bias last: each block starts on a multiple of 4. A gradient may lie there in parts."""
+    block, row = np.divmod(np.arange(layout["rows"]), layout["blockRows"])
+    rows = np.append(block * layout["blockStride"] + row, layout["biasRow"])
+    per_part = layout["layers"] * (layout["biasRow"] // layout["layers"] + 1)
+    parts = layout["groups"] * layout["layers"] // per_part
+    return np.concatenate([part * per_part + rows for part in range(parts)])
 
 
 def _split_rows(tensor: dict[str, Any], rows: int) -> tuple[Floats, Floats]:
@@ -86,26 +101,37 @@ def check_values(step: dict[str, Any]) -> dict[str, float]:
 def _compare(group: dict[str, Any], step: dict[str, Any]) -> Iterator[tuple[str, Floats, Approx]]:
     """Each tensor that a group stored, beside what its ops should have made of what it read."""
     values: dict[str, Approx] = {}
+    stored = {name: split_padding(tensor, step, name)[0] for name, tensor in group["outputs"].items()}
     for name, tensor in group["inputs"].items():
         values[name] = oracle.exact(split_padding(tensor, step, name)[0])
     for op in group["ops"]:
-        made = run_op(op, {key: values[name] for key, name in op["inputs"].items()}, step)
+        made = run_op(op, values, group, stored, step)
         for key, name in op["outputs"].items():
             values[name] = made[key]
-            if name in group["outputs"]:
-                got, _ = split_padding(group["outputs"][name], step, name)
+            if name in stored:
+                got = stored[name]
+                if op["type"] in GRADIENTS_OF_WEIGHTS:  # the next draw adds up its parts as they were stored
+                    parts = got.reshape(-1, *made[key].value.shape)
+                    got, size = parts.sum(axis=0), np.abs(parts).sum(axis=0)
+                    values[name] = Approx(got, (len(parts) - 1) * oracle.U * size)
                 yield name, got, made[key]
-                if op["type"] == "affine_grad_weights":  # the next draw reads it as it was stored
-                    values[name] = oracle.exact(got)
 
 
-def run_op(op: dict[str, Any], inputs: dict[str, Approx], step: dict[str, Any]) -> dict[str, Approx]:
+GRADIENTS_OF_WEIGHTS = ("affine_grad_weights", "conv2d_grad_weights")
+
+
+def run_op(
+    op: dict[str, Any], values: dict[str, Approx], group: dict[str, Any], stored: dict[str, Floats], step: dict[str, Any]
+) -> dict[str, Approx]:  # fmt: skip
     """One primitive op; what a kernel's loops read is exact."""
+    inputs = {key: values[name] for key, name in op["inputs"].items()}
     read = {key: value.value for key, value in inputs.items()}
     attrs = op["attrs"]
     match op["type"]:
         case "affine":
-            return {"y": oracle.affine(read["x"], read["w"])}
+            layout = group["inputs"][op["inputs"]["w"]]["layout"]
+            lanes = layout["rows"] // layout["blockRows"] * layout["blockStride"]
+            return {"y": oracle.affine(read["x"], read["w"], lanes)}
         case "activation":
             return {"y": oracle.activation(attrs["fn"], inputs["x"])}
         case "activation_grad":
@@ -114,6 +140,19 @@ def run_op(op: dict[str, Any], inputs: dict[str, Approx], step: dict[str, Any]) 
             return {"dx": oracle.affine_grad_input(read["dy"], read["w"])}
         case "affine_grad_weights":
             return {"dw": oracle.affine_grad_weights(read["x"], read["dy"])}
+        case "conv2d":
+            return {"y": oracle.conv2d(read["x"], read["w"], Window.of_attrs(attrs))}
+        case "conv2d_grad_input":
+            return {"dx": oracle.conv2d_grad_input(read["dy"], read["w"], Window.of_attrs(attrs))}
+        case "conv2d_grad_weights":
+            window, columns = Window.of_attrs(attrs), read["x"].shape[1] // math.prod(attrs["input"][:2])
+            rows = math.prod(window.taps) * columns + 1
+            splits = len(stored[op["outputs"]["dw"]]) // rows
+            return {"dw": oracle.conv2d_grad_weights(read["x"], read["dy"], window, splits)}
+        case "max_pool2d":
+            return {"y": oracle.max_pool2d(read["x"], Window.of_attrs(attrs))}
+        case "max_pool2d_grad":
+            return {"dx": oracle.max_pool2d_grad(read["x"], read["dy"], Window.of_attrs(attrs))}
         case "update":
             states = {key: value for key, value in read.items() if key not in ("w", "dw")}
             return oracle.update(read["w"], inputs["dw"], states, step["optimizer"], step["lr"], step["t"])

@@ -53,6 +53,48 @@ def test_affine_by_hand():
     close(got["bias"], [4, 1, 3])
 
 
+IMAGE = A.reshape(1, 3, 3, 1)
+TWO_BY_TWO = {
+    "taps": [2, 2], "stride": [1, 1], "dilation": [1, 1], "padding": [0, 0], "input": [3, 3, 1], "output": [2, 2, 1],
+}  # fmt: skip
+
+
+def test_conv2d_by_hand():
+    """A correlation, not turned: the kernel's first element meets the window's first; DX is where each DY laid the kernel down."""
+    kernel, dy = array([[1, 2], [3, 4]]).reshape(2, 2, 1, 1), array([[1, 0], [0, 2]]).reshape(1, 2, 2, 1)
+    y = op("conv2d", TWO_BY_TWO, x=IMAGE, kernel=kernel, bias=array([1]))["y"]
+    close(y, array([[38, 48], [68, 78]]).reshape(1, 2, 2, 1))
+    dx = op("conv2d_grad_input", TWO_BY_TWO, dy=dy, kernel=kernel)["dx"]
+    close(dx, array([[1, 2, 0], [3, 6, 4], [0, 6, 8]]).reshape(1, 3, 3, 1))
+    got = op("conv2d_grad_weights", TWO_BY_TWO, x=IMAGE, dy=dy)
+    close(got["kernel"], array([[11, 14], [20, 23]]).reshape(2, 2, 1, 1))
+    close(got["bias"], [3])
+
+
+def test_conv2d_dilated_and_padded_by_hand():
+    """Taps two apart with a line of zeros around: the corners' sums by the four corners of the kernel."""
+    attrs = TWO_BY_TWO | {"dilation": [2, 2], "padding": [1, 1], "output": [3, 3, 1]}
+    kernel = array([[1, 2], [3, 4]]).reshape(2, 2, 1, 1)
+    y = op("conv2d", attrs, x=IMAGE, kernel=kernel, bias=array([0]))["y"]
+    close(y, array([[20, 36, 15], [36, 64, 26], [10, 16, 5]]).reshape(1, 3, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "dx"),
+    [
+        (A, [[5, 6], [8, 9]], [[0, 0, 0], [0, 1, 2], [0, 3, 4]]),
+        (-A, [[-1, -2], [-4, -5]], [[1, 2, 0], [3, 4, 0], [0, 0, 0]]),
+        (np.ones((3, 3)), [[1, 1], [1, 1]], [[1, 2, 0], [3, 4, 0], [0, 0, 0]]),
+        ([[0, 0, 7], [0, math.nan, math.nan], [0, 0, math.inf]], [[math.nan] * 2] * 2, [[0, 0, 0], [0, 10, 0], [0, 0, 0]]),
+    ],
+)  # fmt: skip
+def test_max_pool2d_by_hand(x: ArrayLike, y: ArrayLike, dx: ArrayLike):
+    """Overlapping windows add up; of equal elements, and of several NaN, the first takes the gradient."""
+    image, dy = array(x).reshape(1, 3, 3, 1), array([[1, 2], [3, 4]]).reshape(1, 2, 2, 1)
+    close(op("max_pool2d", TWO_BY_TWO, x=image)["y"], array(y).reshape(1, 2, 2, 1))
+    close(op("max_pool2d_grad", TWO_BY_TWO, x=image, dy=dy)["dx"], array(dx).reshape(1, 3, 3, 1))
+
+
 @pytest.mark.parametrize(
     ("fn", "y", "slope"),
     [
