@@ -2,7 +2,7 @@
 
 /**
  * @typedef {"spec_invalid"|"data_invalid"|"too_large"|"no_webgl2"|"no_float_targets"|"software_refused"|"context_lost"|
- *   "gl_error"|"shader_error"|"non_finite_loss"|"aborted"|"disposed"|"internal"} ErrorCode
+ *   "gl_error"|"shader_error"|"non_finite_loss"|"aborted"|"busy"|"disposed"|"internal"} ErrorCode
  */
 
 /** An error with a stable code; `field` names the offending part of the spec or the data, `detail` is plain JSON. */

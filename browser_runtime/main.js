@@ -1,9 +1,9 @@
 // The worker's page: fetches the job, trains it with texelgrad.js, posts what comes of it (docs/page-protocol.md).
-// The only file of the engine that touches `window` and the network. No training logic here.
+// The only file of the engine that knows the page and its runner. No training logic here.
 
 import { EngineError } from "./errors.js";
 import { MetricsSender } from "./train/metrics_sender.js";
-import { compile, probe } from "./texelgrad.js";
+import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
 /**
  * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
@@ -17,8 +17,6 @@ import { compile, probe } from "./texelgrad.js";
 
 /** The attempt is no longer ours: nothing that we post is kept, so there is nothing left to do. */
 class Fenced extends Error {}
-
-const FIRST_LOSSES = 10; // a run shorter than that is diagnosed at its end
 
 const abort = new AbortController();
 let fenced = false;

@@ -1,13 +1,17 @@
 // texelgrad: the public module. GL runs in a Worker, so that the page that trains stays responsive; without OffscreenCanvas, or inside a
 // Worker already, it runs here.
 import { EngineError } from "./errors.js";
+import { FIRST_LOSSES } from "./train/diagnostics.js";
 import { connect } from "./train/remote.js";
 
 export { EngineError };
-export { estimate } from "./train/session.js";
+export { FIRST_LOSSES } from "./train/diagnostics.js";
+export { estimate } from "./train/estimate.js";
 
 /** @import { ArraySource } from "./train/data.js" */
-/** @import { Point, RunRecord, Weights } from "./train/session.js" */
+/** @import { Point } from "./train/pipeline.js" */
+/** @import { RunRecord } from "./train/session.js" */
+/** @import { Weights } from "./train/weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
 
 /**
@@ -24,6 +28,29 @@ export { estimate } from "./train/session.js";
 
 /** @type {Map<string, Promise<import("./train/remote.js").EngineProxy>>} */
 const engines = new Map();
+
+const OPTIONS = ["data", "backend", "shaderUrl", "initialWeights", "allowSoftware", "signal", "thread", "device"];
+const THREADS = ["auto", "worker", "inline"];
+const LEVELS = ["basic", "full"];
+/** @type {Record<string, unknown[]>} */
+const DEVICE_OPTIONS = { format: ["rgba32f", "rgba32ui"], fetch: ["texture", "texelFetch"], maxDrawBuffers: [1, 2, 3, 4, 5, 6, 7, 8] };
+
+/** A misspelt option would otherwise be as good as none. @param {Record<string, any>} given @param {string[]} legal */
+function checkOptions(given, legal) {
+  const bad = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {unknown[]} */ values) => {
+    return new EngineError("spec_invalid", `options.${field}: ${JSON.stringify(value)} is not legal; legal: ${values.join(", ")}`, { field: `options.${field}` });
+  };
+  const unknown = Object.keys(given).find((name) => !legal.includes(name));
+  if (unknown) throw new EngineError("spec_invalid", `options.${unknown} is unknown; legal: ${legal.join(", ")}`, { field: `options.${unknown}` });
+  const { thread = "auto", level = "basic", device = {} } = given;
+  if (!THREADS.includes(thread)) throw bad("thread", thread, THREADS);
+  if (!LEVELS.includes(level)) throw bad("level", level, LEVELS);
+  for (const [name, value] of Object.entries(device)) {
+    if (name === "rows") continue;
+    if (!Object.hasOwn(DEVICE_OPTIONS, name)) throw bad("device", name, [...Object.keys(DEVICE_OPTIONS), "rows"]);
+    if (!DEVICE_OPTIONS[name].includes(value)) throw bad(`device.${name}`, value, DEVICE_OPTIONS[name]);
+  }
+}
 
 /** One engine, and so one WebGL context, for each way of starting it. @param {Partial<CompileOptions>} options */
 function engineFor({ shaderUrl, thread = "auto", device = {} }) {
@@ -45,6 +72,7 @@ function engineFor({ shaderUrl, thread = "auto", device = {} }) {
  * @returns {Promise<DeviceRecord>}
  */
 export async function probe(options = {}) {
+  checkOptions(options, OPTIONS);
   return (await engineFor(options)).probe();
 }
 
@@ -56,6 +84,7 @@ export async function probe(options = {}) {
  * @throws {EngineError} with `code`, and `field` where the spec or the data is at fault
  */
 export async function compile(spec, options) {
+  checkOptions(options ?? {}, OPTIONS);
   const { data, backend, initialWeights, allowSoftware = true, signal } = options ?? {};
   const engine = await engineFor(options ?? {});
   return engine.compile({ ...spec, ...(backend && { backend }) }, { data, initialWeights, allowSoftware, signal });
@@ -69,7 +98,8 @@ export async function compile(spec, options) {
  * @returns {Promise<{weights: Weights, history: Point[], record: RunRecord}>}
  */
 export async function train(spec, data, options = {}) {
-  const session = await compile(spec, { ...options, data });
+  const { onTelemetry, ...rest } = options;
+  const session = await compile(spec, { ...rest, data });
   try {
     /** @type {Point[]} */
     const history = [];
@@ -77,7 +107,7 @@ export async function train(spec, data, options = {}) {
       signal: options.signal,
       onTelemetry: (points) => {
         history.push(...points);
-        return options.onTelemetry?.(points);
+        return onTelemetry?.(points);
       },
     });
     return { weights: await session.getWeights(), history, record: session.record };
@@ -91,11 +121,20 @@ export async function train(spec, data, options = {}) {
  * @param {any} spec @param {CompileOptions & {level?: "basic"|"full"}} options
  */
 export async function diagnose(spec, options) {
-  const session = await compile(spec, options);
+  checkOptions(options, [...OPTIONS, "level"]);
+  const { level, ...rest } = options;
+  const session = await compile(spec, rest);
   try {
-    await session.run({ steps: 10 });
-    return await session.diagnose(options.level);
+    await session.run({ steps: FIRST_LOSSES });
+    return await session.diagnose(level);
   } finally {
     await session.dispose();
   }
+}
+
+/** Ends every engine that this page started: its Worker, WebGL context and sessions. */
+export async function release() {
+  const started = [...engines.values()];
+  engines.clear();
+  await Promise.allSettled(started.map(async (engine) => (await engine).release()));
 }

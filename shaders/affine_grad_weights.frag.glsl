@@ -1,8 +1,9 @@
 // affine_grad_weights: DW = X^T @ DY, db = column sums of DY, and where OPTIMIZER is given the update instead of DW     forward: affine
 // X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment
 // Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256) * 2^-24 * sum|x||dy|
-// Padding is 0 because X's and DY's is.
+// Padding is written as 0.
 // Reference: browser_runtime/reference/dense.js
+#include "lib/epilogue.glsl"
 #ifdef OPTIMIZER
 #include "lib/optimizer.glsl"
 #endif
@@ -61,9 +62,9 @@ void main() {
   }
 
 #ifdef OPTIMIZER
-#define OUT(i) UPDATE(i, total[i])
+#define OUT(i) UPDATE(i, paddedWeight(total[i], n, group * ROWS + i))
 #else
-#define OUT(i) STORE(oDW[i], total[i]);
+#define OUT(i) STORE(oDW[i], paddedWeight(total[i], n, group * ROWS + i));
 #endif
   EACH_ROW(OUT)
 }

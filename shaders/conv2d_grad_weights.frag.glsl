@@ -2,8 +2,9 @@
 // X [M,H,W,C]  DY [M,OH,OW,F]  ->  DW [SPLITS,KH,KW,C,F], db in its bias row   ROWS weight rows and 4 filters a fragment
 // The reduction is long and the outputs few, so SPLITS fragments share it, each for some image lines; update adds their parts.
 // Accumulates a line of 4 samples at a time, f32; error <= ~ (4 OW + M OH / (4 SPLITS) + SPLITS) * 2^-24 * sum|x||dy|
-// Padding is 0 because X's and DY's is. Requires ROWS <= 4: then a fragment's rows meet lanes of one texel of X.
+// Padding is written as 0. Requires ROWS <= 4: then a fragment's rows meet lanes of one texel of X.
 // Reference: browser_runtime/reference/conv2d.js
+#include "lib/epilogue.glsl"
 #include "lib/window.glsl"
 
 void main() {
@@ -55,6 +56,6 @@ void main() {
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }
-#define OUT(i) STORE(oDW[i], total[i]);
+#define OUT(i) STORE(oDW[i], paddedWeight(total[i], f, group * ROWS + i));
   EACH_ROW(OUT)
 }

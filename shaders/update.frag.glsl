@@ -1,8 +1,9 @@
 // update: one optimizer step of a parameter whose gradient was stored     after: affine_grad_weights
 // W [K,N], its states, DW [SPLITS,K,N]  ->  W and its states   ROWS weight rows and 4 columns a fragment; DW may be spread over other layers
 // Adds the SPLITS parts of the gradient in their order, f32; then element by element, rounding only.
-// Padding stays 0: gradient, weight and state are 0 there.
+// Padding stays 0: the gradient is 0 there, and the weight and its states began so.
 // Reference: browser_runtime/reference/optimizers.js
+#include "lib/epilogue.glsl"
 #include "lib/optimizer.glsl"
 
 void main() {
@@ -16,6 +17,6 @@ void main() {
     if (row <= DW_BIAS_ROW) { \
       for (int s = 0; s < SPLITS; s++) g += DW_fetch(DW_layer(row), DW_base(row + s * DW_SPLIT_ROWS), n); \
     } \
-    UPDATE(i, g) }
+    UPDATE(i, paddedWeight(g, n, row - shifted)) }
   EACH_ROW(OUT)
 }

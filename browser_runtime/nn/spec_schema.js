@@ -717,7 +717,12 @@ export const specSchema = {
       "description": "Made-up data, the same for the same seed everywhere.",
       "properties": {
         "kind": {
-          "const": "two_class_points",
+          "enum": [
+            "two_class_points",
+            "spirals",
+            "xor",
+            "regression"
+          ],
           "title": "Kind",
           "type": "string"
         },

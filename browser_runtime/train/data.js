@@ -42,12 +42,13 @@ export function checkArray(field, source) {
 
 /**
  * Checks shapes against the model.
- * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {number[]} outputShape
+ * @param {any} spec @param {{x: {shape: number[]}, y: {shape: number[]}}} data @param {number[]} outputShape
  * @returns {{rows: number, labels: "index"|"values"}}
  */
 export function checkShapes(spec, { x, y }, outputShape) {
-  checkArray("data.x", x);
-  checkArray("data.y", y);
+  for (const [field, array] of /** @type {const} */ ([["data.x", x], ["data.y", y]])) {
+    if (!Array.isArray(array?.shape)) throw bad(field, "needs a shape, [rows, ...]");
+  }
   const rows = x.shape[0];
   if (!(rows >= 1)) throw bad("data.x", "is empty; at least one row is needed");
   const sample = x.shape.slice(1);

@@ -6,13 +6,15 @@ import { learningRate } from "../nn/schedules.js";
 import { tensor } from "../reference/tensor.js";
 import { readRows } from "./data.js";
 
-/** @import { Session, Weights } from "./session.js" */
+/** @import { Session } from "./session.js" */
+/** @import { Weights } from "./weights.js" */
 /** @import { Group } from "../plan/fuse.js" */
 /** @import { Values } from "./float64.js" */
 
 /** Multiply-adds in float64 that a report may cost: plain JavaScript makes about 3e8 a second, and `basic` stays below 200 ms. */
 const BUDGET = { basic: 3e7, full: 3e9 };
-const LOSSES = 10;
+/** Losses that are compared with a float64 run. */
+export const FIRST_LOSSES = 10;
 
 /**
  * @typedef {object} OperatorReport
@@ -75,7 +77,7 @@ async function compareLosses(session, budget) {
   const { groups } = plan.phases.train;
   const values = parameters(session, session.initialWeights());
   const out = [];
-  for (let step = 0; step < Math.min(LOSSES, session.firstLosses.length); step++) {
+  for (let step = 0; step < Math.min(FIRST_LOSSES, session.firstLosses.length); step++) {
     const rows = batches.rows(step % batches.perEpoch);
     const cost = groups.reduce((sum, group) => sum + work(session, group, rows), 0);
     // Leave two thirds of the budget to the operators.
@@ -103,9 +105,9 @@ async function compareOperators(session, budget) {
   const t = session.step + 1;
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
   executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
-  session.orderEpoch = batches.shuffled ? 0 : session.orderEpoch;
+  session.pipeline.orderEpoch = 0;
   steps.set(0, rows, 0, 1 / rows);
-  optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars(0));
+  optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars[0]);
 
   /** @type {Values} */
   const batch = new Map();

@@ -2,7 +2,9 @@
 import { EngineError } from "../errors.js";
 
 /** @import { ArraySource } from "./data.js" */
-/** @import { Point, RunRecord, Weights } from "./session.js" */
+/** @import { Point } from "./pipeline.js" */
+/** @import { RunRecord } from "./session.js" */
+/** @import { Weights } from "./weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
 /** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
@@ -15,7 +17,7 @@ import { EngineError } from "../errors.js";
  */
 export async function connect({ shaderUrl, thread, device }) {
   const canWork = typeof Worker === "function" && typeof OffscreenCanvas === "function" && typeof globalThis.document === "object";
-  if (thread === "worker" && !canWork) throw new EngineError("no_webgl2", "thread: worker needs a page with Worker and OffscreenCanvas; legal here: inline");
+  if (thread === "worker" && !canWork) throw new EngineError("spec_invalid", "options.thread: worker needs a page with Worker and OffscreenCanvas; legal here: auto, inline", { field: "options.thread" });
   const channel = thread === "inline" || !canWork ? await inlineChannel() : workerChannel();
   const engine = new EngineProxy(channel);
   try {
@@ -46,9 +48,13 @@ class Channel {
     if (hooks.signal?.aborted) return Promise.reject(new EngineError("aborted", `${method}: its signal is aborted already`));
     const call = ++this.calls;
     return new Promise((resolve, reject) => {
-      this.waiting.set(call, { resolve, reject, hooks, deliveries: Promise.resolve() });
       const abort = () => this.post({ call, abort: true });
       hooks.signal?.addEventListener("abort", abort, { once: true });
+      const settle = (/** @type {(value: any) => void} */ end) => (/** @type {any} */ value) => {
+        hooks.signal?.removeEventListener("abort", abort);
+        end(value);
+      };
+      this.waiting.set(call, { resolve: settle(resolve), reject: settle(reject), hooks, deliveries: Promise.resolve() });
       this.post({ call, method, args });
     });
   }
@@ -75,8 +81,10 @@ class Channel {
     }
   }
 
+  /** Whoever keeps this engine for the next session must make a new one. */
   end() {
     for (const notify of this.ends) notify();
+    this.ends.length = 0;
   }
 
   /** @param {string} why */
@@ -84,6 +92,7 @@ class Channel {
     for (const { reject } of this.waiting.values()) reject(new EngineError("internal", why));
     this.waiting.clear();
     this.end();
+    this.close();
   }
 }
 
@@ -117,6 +126,13 @@ export class EngineProxy {
   /** Calls back once the context is lost. @param {() => void} callback */
   onEnd(callback) {
     this.channel.ends.push(callback);
+  }
+
+  /** Gives the context and the Worker back; sessions end with it. */
+  async release() {
+    await this.channel.send("release", {});
+    this.channel.end();
+    this.channel.close();
   }
 
   /** @returns {Promise<DeviceRecord>} */

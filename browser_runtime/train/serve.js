@@ -43,6 +43,11 @@ export function serve(post) {
       return engine.probe();
     },
     probe: () => engine.probe(),
+    release() {
+      for (const session of sessions.values()) session.dispose();
+      sessions.clear();
+      engine.device.dispose();
+    },
     async compile({ spec, data, initialWeights, allowSoftware }, call) {
       const sources = data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") };
       const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });

@@ -81,7 +81,7 @@ export async function inspect(spec, x, y, options = {}) {
     const lr = learningRate(optimizer, session.step, totalSteps);
     executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
     executable.steps.set(0, rows, firstRow, 1 / rows);
-    optimizers[optimizer.type].scalars(optimizer, lr, session.step + 1, executable.steps.scalars(0));
+    optimizers[optimizer.type].scalars(optimizer, lr, session.step + 1, executable.steps.scalars[0]);
 
     const now = executable.parity;
     /** @type {any[]} */

@@ -32,7 +32,7 @@ export class Executable {
       return text;
     });
     const programs = await device.programs.finish(texts);
-    const executable = new Executable(device, lowered, new Map(draws.map((draw, i) => [draw, programs[i]])));
+    const executable = new Executable(device, lowered, new Map(draws.map((draw, i) => [draw, programs[i]])), fingerprint(texts));
     try {
       device.check();
     } catch (error) {
@@ -42,14 +42,19 @@ export class Executable {
     return executable;
   }
 
-  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, WebGLProgram>} programs */
-  constructor(device, lowered, programs) {
+  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, WebGLProgram>} programs @param {string} fingerprint of their texts */
+  constructor(device, lowered, programs, fingerprint) {
+    this.fingerprint = fingerprint;
     this.device = device;
     this.gl = device.gl;
     this.lowered = lowered;
     this.sizes = lowered.sizes;
+    const before = device.live.textureBytes;
     /** @type {WebGLTexture[]} */
     this.textures = lowered.textures.map((size) => device.createTexture(size));
+    this.textureBytes = device.live.textureBytes - before;
+    /** GL calls of all steps submitted so far; counted where they are made. */
+    this.glCalls = 0;
     /** @type {WebGLFramebuffer[]} */
     this.framebuffers = [];
     this.steps = new Steps(this.gl, this.sizes.trainSlots);
@@ -127,8 +132,10 @@ export class Executable {
         gl.activeTexture(gl.TEXTURE0 + unit);
         gl.bindTexture(gl.TEXTURE_2D_ARRAY, textures[unit]);
         bound[unit] = textures[unit];
+        this.glCalls += 2;
       }
       gl.drawArrays(gl.TRIANGLES, 0, 3);
+      this.glCalls += 4;
     }
   }
 
@@ -142,6 +149,7 @@ export class Executable {
     gl.viewport(0, line * parts, this.slots(phase), parts);
     this.bindTextures(dispatch.textures[0]);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
+    this.glCalls += 4 + 2 * dispatch.textures[0].length;
   }
 
   /** Batches in flight. @param {"train"|"evaluate"} phase */
@@ -176,6 +184,8 @@ export class Executable {
       this.run(this.train, i);
       this.parity ^= 1;
     }
+    // One more for each step's scalars, two for their upload, one to enter.
+    this.glCalls += count + 3;
     this.reduce("train", line);
   }
 
@@ -408,4 +418,15 @@ export class Executable {
     this.textures = [];
     this.framebuffers = [];
   }
+}
+
+/** 64 bits by which programs can be told apart: FNV-1a with two offsets. @param {string[]} texts */
+function fingerprint(texts) {
+  return [0x811c9dc5, 0x01000193]
+    .map((offset) => {
+      let hash = offset;
+      for (const text of texts) for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+      return (hash >>> 0).toString(16).padStart(8, "0");
+    })
+    .join("");
 }

@@ -1,5 +1,5 @@
 // Kernels: for each kernel family of the plan, the draws that compute one of its groups. Pure data, no GL.
-import { matrixOf, rowsPerFragment } from "./layout.js";
+import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering, Draw } from "./lower.js" */
@@ -22,6 +22,11 @@ const FETCHES_WORTH_A_DRAW = 100_000;
 
 /** Fragments that a draw should have: what a GPU holds at once. */
 const FRAGMENTS = 8192;
+
+/** Trips of the loops over the rows and lanes of a fragment in an epilogue. */
+const ROW_LANES = 8 * 4;
+
+const area = (/** @type {number[]} */ [height, width]) => height * width;
 
 /** Texels of a row up to which each column's fragment reads the whole row, rather than a draw of its own once. */
 const SHORT_ROW = 8;
@@ -61,14 +66,16 @@ export const kernels = {
     const activation = find(group, "activation");
     const defines = { BLOCK, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
     const reads = [lowering.read("X", x), lowering.read("W", w)];
+    const trips = lowering.layout(x).texelsPerRow + ROW_LANES;
     if (!find(group, "loss")) {
       const y = (activation ?? find(group, "affine")).outputs.y;
-      return [lowering.draw("affine", { defines, reads, writes: [lowering.write("Y", y)], domain: lowering.layout(y) })];
+      return [lowering.draw("affine", { trips, defines, reads, writes: [lowering.write("Y", y)], domain: lowering.layout(y) })];
     }
     const domain = lowering.lossDomain(find(group, "loss").inputs.z);
     const loss = lossParts(lowering, group, domain);
     return [
       lowering.draw("affine", {
+        trips,
         defines: { ...defines, ...loss.defines },
         reads: [...reads, ...loss.reads],
         writes: loss.writes,
@@ -80,16 +87,20 @@ export const kernels = {
   loss(lowering, group) {
     const { z } = find(group, "loss").inputs;
     const logits = lowering.read("Z", z);
+    // A row's texels twice, and each lane of the second time.
+    const { texelsPerRow } = logits.place.layout;
+    const trips = 6 * texelsPerRow;
     const grad = find(group, "loss_grad");
-    if (grad && logits.place.layout.texelsPerRow <= SHORT_ROW) {
+    if (grad && texelsPerRow <= SHORT_ROW) {
       const domain = lowering.lossDomain(z);
       const { defines, reads, writes } = lossParts(lowering, group, domain);
-      return [lowering.draw("softmax_cross_entropy", { defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
+      return [lowering.draw("softmax_cross_entropy", { trips: 4 * trips, defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
     }
     const rows = lowering.scratch(`statistics of ${z}`, lowering.measure({ rows: lowering.batchRows, columns: 4, layers: 1 }));
     const { defines, reads, writes } = lossParts(lowering, group, rows.layout);
     const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
     const statistics = lowering.draw("softmax_rows", {
+      trips,
       defines: { BLOCK, ...defines },
       reads: [logits, ...reads],
       writes: [...(dz ? [lowering.write("S", rows.name)] : []), ...rest],
@@ -98,6 +109,7 @@ export const kernels = {
     if (!dz) return [statistics];
     const { WITH_ACCURACY: _, ...plain } = defines;
     const gradient = lowering.draw("softmax_grad", {
+      trips: ROW_LANES,
       defines: { BLOCK, ...plain },
       reads: [logits, ...reads, lowering.read("S", rows.name)],
       writes: [dz],
@@ -112,6 +124,7 @@ export const kernels = {
     const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
     return [
       lowering.draw("affine_grad_input", {
+        trips: lowering.layout(dy).texelsPerRow,
         defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : [])],
         writes: [lowering.write("DX", dx)],
@@ -126,6 +139,7 @@ export const kernels = {
     const y = (activation ?? conv).outputs.y;
     return [
       lowering.draw("conv2d", {
+        trips: area(conv.attrs.taps) * lowering.layout(conv.inputs.x).texelsPerPixel,
         defines: { ...windowDefines(conv.attrs), ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
         reads: [lowering.read("X", conv.inputs.x), lowering.read("W", conv.inputs.w)],
         writes: [lowering.write("Y", y)],
@@ -140,6 +154,7 @@ export const kernels = {
     const dx = (grad ?? conv).outputs.dx;
     return [
       lowering.draw("conv2d_grad_input", {
+        trips: area(conv.attrs.taps) * lowering.layout(conv.inputs.dy).texelsPerPixel,
         defines: { ...windowDefines(conv.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [
           lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : []),
@@ -162,19 +177,20 @@ export const kernels = {
     const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
     return [
       lowering.draw("conv2d_grad_weights", {
+        trips: Math.ceil(lines / splits) * (1 + attrs.output[1]),
         defines: { ...windowDefines(attrs), SPLITS: splits, WEIGHT_GROUPS: one.groups },
         reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
         writes: [lowering.write("DW", gradient)],
         domain: stored,
       }),
-      lowering.draw("update", { ...update, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
+      lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
 
   max_pool2d(lowering, { ops: [{ inputs, outputs, attrs }] }) {
     const domain = lowering.layout(outputs.y);
     return [
-      lowering.draw("max_pool2d", { defines: windowDefines(attrs), reads: [lowering.read("X", inputs.x)], writes: [lowering.write("Y", outputs.y)], domain }),
+      lowering.draw("max_pool2d", { trips: area(attrs.taps), defines: windowDefines(attrs), reads: [lowering.read("X", inputs.x)], writes: [lowering.write("Y", outputs.y)], domain }),
     ];
   },
 
@@ -184,6 +200,8 @@ export const kernels = {
     const dx = (grad ?? pool).outputs.dx;
     return [
       lowering.draw("max_pool2d_grad", {
+        // For each of its rows, the earlier elements of each window that it stands in.
+        trips: ROW_LANES * area(pool.attrs.taps) * (1 + area(pool.attrs.taps)),
         defines: { ...windowDefines(pool.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [lowering.read("X", pool.inputs.x), lowering.read("Y", pool.inputs.y), lowering.read("DY", pool.inputs.dy)],
         writes: [lowering.write("DX", dx)],
@@ -197,17 +215,18 @@ export const kernels = {
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
+    const trips = lowering.batchRows / ROW_ALIGNMENT;
 
     // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
     const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
     const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
-    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) return [lowering.draw("affine_grad_weights", { ...update, reads: [...reads, ...states] })];
+    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) return [lowering.draw("affine_grad_weights", { ...update, trips, reads: [...reads, ...states] })];
     const { shape, bias } = lowering.tensor(gradient);
     const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
     return [
-      lowering.draw("affine_grad_weights", { defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
-      lowering.draw("update", { ...update, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
+      lowering.draw("affine_grad_weights", { trips, defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
+      lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
 };

@@ -188,21 +188,21 @@ export class Lowering {
 
   /**
    * @param {string} kernel name of its file
-   * @param {{defines: Record<string, string|number>, reads: {name: string, place: Place, type?: "int"}[],
+   * `trips`: of all loops of one fragment together, at most.
+   * @param {{trips: number, defines: Record<string, string|number>, reads: {name: string, place: Place, type?: "int"}[],
    *   writes: {name: string, slots: [number, number], layers: number|"slot"}[], domain: Layout}} parts
    * @returns {Draw}
    */
-  draw(kernel, { defines, reads, writes, domain }) {
-    return makeDraw(this.arena, kernel, { defines, reads, writes, domain });
+  draw(kernel, { trips, defines, reads, writes, domain }) {
+    return makeDraw(this.arena, kernel, { trips, defines, reads, writes, domain });
   }
 }
 
 /** @param {Arena} arena @param {string} kernel @param {any} parts @returns {Draw} */
-function makeDraw(arena, kernel, { defines, reads, writes, domain }) {
+function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
   const target = arena.slots[writes[0].slots[0]];
-  for (const { place } of reads) {
-    const trips = place.layout.texelsPerRow;
-    if (trips > MAX_TRIPS) throw new EngineError("too_large", `${kernel} would loop ${trips} times; at most ${MAX_TRIPS} are safe on every driver`);
+  if (trips > MAX_TRIPS) {
+    throw new EngineError("too_large", `model: ${kernel} would loop ${trips} times in one fragment; at most ${MAX_TRIPS} are safe on every driver`, { field: "model" });
   }
   return {
     source: {
@@ -302,6 +302,7 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     const place = (/** @type {string} */ key) => /** @type {Place} */ (places.get(key));
     const out = place(`${name}.${to}`);
     return makeDraw(arena, "gather", {
+      trips: 0,
       defines: {},
       reads: [{ name: "S", place: place(`${name}.data`) }, { name: "ORDER", place: place(`order.${to}`), type: "int" }],
       writes: [{ name: "E", slots: out.slots, layers: out.layout.layers }],
@@ -315,6 +316,7 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     const layout = { ...layoutFor({ rows: TELEMETRY_LINES * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);
     const draw = makeDraw(arena, "reduce_rows", {
+      trips: groupsOfPart * texelsPerRow + groupsOfPart,
       defines: {
         BLOCK: Math.max(1, Math.floor(64 / texelsPerRow)),
         PARTS: parts,

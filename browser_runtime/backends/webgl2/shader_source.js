@@ -95,6 +95,9 @@ function domainText(domain, width) {
     `#define COLUMNS ${domain.columns}`,
     `#define CHANNELS ${domain.channels}`,
     `#define TEXELS_PER_PIXEL ${domain.texelsPerPixel}`,
+    `#define BLOCK_ROWS ${domain.blockRows}`,
+    `#define BLOCK_STRIDE ${domain.blockStride}`,
+    `#define BIAS_ROW ${domain.biasRow}`,
     `#define BIAS_GROUP ${domain.biasRow < 0 ? -1 : domain.biasRow / domain.layers}`,
     `ivec2 fragmentPlace() { ${place} }`,
   ];

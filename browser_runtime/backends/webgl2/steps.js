@@ -19,6 +19,8 @@ export class Steps {
       return buffer;
     });
     this.current = 0;
+    /** Where the optimizer writes its five scalars for each step: rate, then uOptimizer. */
+    this.scalars = Array.from({ length: capacity }, (_, i) => this.floats.subarray((i * STRIDE) / 4 + 3, (i * STRIDE) / 4 + 8));
   }
 
   /**
@@ -29,12 +31,6 @@ export class Steps {
     this.ints[at] = rows;
     this.ints[at + 1] = firstRow;
     this.floats[at + 2] = inverseRows;
-  }
-
-  /** Where the optimizer writes its five scalars for step i: rate, then uOptimizer. @param {number} i @returns {Float32Array} */
-  scalars(i) {
-    const at = (i * STRIDE) / 4 + 3;
-    return this.floats.subarray(at, at + 5);
   }
 
   /** @param {number} count */

@@ -1,0 +1,56 @@
+// Estimate: what a spec would cost on some data, from shapes alone. No device, no rows.
+import { lower } from "../backends/webgl2/lower.js";
+import { validateSpec } from "../nn/spec.js";
+import { buildPlan } from "../plan/plan.js";
+import { Batches, checkShapes, splitSizes } from "./data.js";
+import { units } from "./weights.js";
+
+/** @import { Plan } from "../plan/plan.js" */
+
+/** Limits assumed where there is no device to ask. */
+const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 };
+
+/**
+ * Counts of the data's rows by use, without touching a row: what does not fit is refused before anything is made for it.
+ * @param {any} spec @param {number} total
+ */
+export function countRows(spec, total) {
+  const { train, validation } = splitSizes(spec, total);
+  const { size, totalSteps } = new Batches(spec, { length: train });
+  return { rows: { total, train, validation, batch: size }, totalSteps };
+}
+
+/**
+ * The plan of a spec for data of these shapes.
+ * @param {any} spec validated @param {{x: {shape: number[]}, y: {shape: number[]}}} data
+ * @throws {EngineError} data_invalid where they do not fit each other
+ */
+export function planFor(spec, data) {
+  const { outputShape } = buildPlan(spec, { labels: "values" });
+  const { rows: total, labels } = checkShapes(spec, data, outputShape);
+  return { plan: buildPlan(spec, { labels }), total, labels };
+}
+
+/** Weights and biases. @param {Plan} plan */
+export const countParameters = ({ parameters }) => parameters.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1) + units(shape), 0);
+
+/**
+ * What a spec would cost, exactly for a device of the assumed limits.
+ * @param {any} input a job spec
+ * @param {{x: {shape: number[]}, y: {shape: number[]}}} data its shapes
+ * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number}} bytes, as allocated
+ * @throws {EngineError} as compile() does
+ */
+export function estimate(input, data) {
+  const spec = validateSpec(input);
+  const { plan, total } = planFor(spec, data);
+  const { rows, totalSteps } = countRows(spec, total);
+  const lowered = lower(plan, ASSUMED, rows);
+  return {
+    parameters: countParameters(plan),
+    textureBytes: lowered.bytes,
+    textures: lowered.textures.length,
+    drawsPerStep: lowered.phases.train.flat().length,
+    totalSteps,
+  };
+}
