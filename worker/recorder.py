@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import struct
@@ -44,6 +45,8 @@ class Recorder(AttemptPort):
         self._allow_software = allow_software
         self._claim: Claim | None = None
         self._limit_bytes: dict[str, int] = {}
+        self._resumed_key: str | None = None
+        self._checkpoint_key: str | None = None
         self._state = AttemptState.STARTING
         self._lock = threading.Lock()
 
@@ -86,7 +89,7 @@ class Recorder(AttemptPort):
         resume = self._claimed().resume
         if resume is None:
             raise KeyError("resume")
-        return self._read(resume.artifact_id, 0, None)
+        return self._read_resume(resume.artifact_id)
 
     @override
     def metrics(self, points: Metrics) -> None:
@@ -110,7 +113,10 @@ class Recorder(AttemptPort):
         with self._writing(AttemptState.TRAINING):
             pass
         self._store("checkpoint", body, step)
-        with self._writing() as (session, _):
+        with self._writing() as (session, attempt):
+            if self._resumed_key != self._checkpoint_key and self._claimed().resume is not None:
+                # Now, since an attempt that is lost before its result leaves no other record of it.
+                repository.doubt_bits(session, *attempt)
             repository.prune_checkpoints(session, self._claimed().job_id)
 
     @override
@@ -143,6 +149,14 @@ class Recorder(AttemptPort):
     def _array(self, name: str) -> DataArray:
         return {array.name: array for array in self._claimed().data}[name]
 
+    def _read_resume(self, artifact_id: str) -> Iterator[bytes]:
+        start = b""
+        for piece in self._read(artifact_id, 0, None):
+            if not start:
+                start = piece
+                self._resumed_key = _plan_key(start)
+            yield piece
+
     def _read(self, artifact_id: str, start: int, end: int | None) -> Iterator[bytes]:
         with self._guarded(), self._db.read() as session:
             for piece in artifacts.open_range(session, artifact_id, start, end):
@@ -159,6 +173,8 @@ class Recorder(AttemptPort):
             while piece := body.read(_PIECE_BYTES):
                 if writer.size + len(piece) > limit:
                     raise Invalid([Fault(kind, f"is larger than this model's can be: {limit} bytes")])
+                if kind == "checkpoint" and not writer.size:
+                    self._checkpoint_key = _plan_key(piece)
                 writer.append(piece)
                 self._emit("progress")
             writer.commit()
@@ -195,10 +211,21 @@ class Recorder(AttemptPort):
         except Exception as error:
             _log.exception("can't store what the page sent")
             cause = Cause.NO_STORAGE if isinstance(error, DBAPIError) else Cause.RUNNER_DIED
-            reason = error.orig if isinstance(error, DBAPIError) else error  # without the statement and its bytes
+            reason = (
+                error.orig if isinstance(error, DBAPIError) else error
+            )  # without the statement and its bytes
             message = f"the runner could not keep what the page sent, or read what it asked for: {reason}"
             self._emit("failed", code=cause, message=message, failure={})
             raise
+
+
+def _plan_key(start: bytes) -> str | None:
+    """The plan key in the header of a checkpoint, a safetensors file, whose first bytes are given; None without one."""
+    try:
+        (size,) = struct.unpack_from("<Q", start)
+        return str(json.loads(start[8 : 8 + size])["__metadata__"]["planKey"])
+    except (struct.error, ValueError, KeyError, TypeError):
+        return None
 
 
 def _describe(arrays: tuple[DataArray, ...], role: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .settled import SETTLE_S, assert_settled, causes, database_of, finish
 from tests.e2e.stack import ROOT, Stack, wait_until
 from tests.integration.postgres import PostgresServer
 
+pytestmark = pytest.mark.timeout(300)  # a busy machine is no failure
 DONE = "completed"
 
 

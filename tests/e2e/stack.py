@@ -21,11 +21,11 @@ import psutil
 from texelgrad.client import FINAL_STATES, Client, Job, Unreachable
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 60.0
-STOP_S = 30.0
+START_S = 120.0
+STOP_S = 60.0
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 90.0) -> None:
     """Poll until the condition holds; fails the test otherwise."""
     deadline = time.monotonic() + timeout_s
     while not condition():

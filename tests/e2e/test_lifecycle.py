@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import psutil
@@ -13,6 +14,8 @@ import pytest
 from texelgrad.client import Job
 
 from .stack import ROOT, Stack, kill, wait_until
+
+pytestmark = pytest.mark.timeout(300)  # a busy machine is no failure
 
 
 def _train_until(stack: Stack, spec: dict[str, Any], step: int) -> Job:
@@ -26,11 +29,14 @@ def test_cancelling_a_running_job_leaves_nothing(stack: Stack, long_job: dict[st
     (profile,) = stack.profiles()
     family = [runner, browser, *browser.children(recursive=True)]
     job = _train_until(stack, long_job, 500)
+    asked_at = datetime.now(UTC)
     stack.client.cancel(job["id"])
-    job = stack.client.wait(job["id"], timeout_s=15)
+    job = stack.client.wait(job["id"], timeout_s=60)
+    took = datetime.fromisoformat(job["ended_at"]) - asked_at
+    print(f"cancelled after {took.total_seconds():.2f} s")  # noqa: T201 - for the record
     assert (job["state"], job["cause"]) == ("cancelled", "cancelled")
-    wait_until(lambda: not any(_is_alive(process) for process in family), "the attempt's processes end", 10)
-    wait_until(lambda: profile not in stack.profiles(), "the attempt's profile goes", 10)
+    wait_until(lambda: not any(_is_alive(process) for process in family), "the attempt's processes end")
+    wait_until(lambda: profile not in stack.profiles(), "the attempt's profile goes")
     stack.settle()
     assert len(stack.profiles()) == 1  # of the next spare
 
@@ -40,7 +46,7 @@ def test_cancelling_a_queued_job(stack: Stack, long_job: dict[str, Any], seed_de
     first = _train_until(stack, {**long_job, "train": {"steps": 6_000}}, 100)
     queued = stack.client.create_job(seed_demo)
     assert stack.client.cancel(queued["id"])["state"] == "cancelled"
-    assert stack.client.wait(first["id"], timeout_s=60)["state"] == "succeeded"
+    assert stack.client.wait(first["id"], timeout_s=180)["state"] == "succeeded"
     assert stack.client.job(queued["id"])["attempts"] == []
 
 
@@ -56,7 +62,7 @@ def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, An
     job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 2_500)
     for process in victims:
         kill(process)
-    job = stack.client.wait(job["id"], timeout_s=90)
+    job = stack.client.wait(job["id"], timeout_s=180)
     assert job["state"] == "succeeded"
     lost, last = job["attempts"]
     assert (lost["state"], lost["cause"]) == ("lost", cause)
@@ -76,7 +82,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(stack: Stack, long_j
     (browser,) = stack.browsers()
     broken = _train_until(stack, spec, 1_500)
     kill(browser)
-    broken = stack.client.wait(broken["id"], timeout_s=90)
+    broken = stack.client.wait(broken["id"], timeout_s=180)
     assert [attempt["state"] for attempt in broken["attempts"]] == ["lost", "succeeded"]
     left, right = stack.client.weights(whole["id"]), stack.client.weights(broken["id"])
     assert {name: value.tobytes() for name, value in left.items()} == {
@@ -93,8 +99,8 @@ def test_a_killed_celery_child_costs_one_attempt(stack: Stack, long_job: dict[st
     job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 1_500)
     (child,) = stack.celery_child()
     kill(child)
-    wait_until(lambda: not any(_is_alive(process) for process in family), "its family ends", 5)
-    job = stack.client.wait(job["id"], timeout_s=90)
+    wait_until(lambda: not any(_is_alive(process) for process in family), "its family ends")
+    job = stack.client.wait(job["id"], timeout_s=180)
     assert job["state"] == "succeeded"
     assert [attempt["cause"] for attempt in job["attempts"]] == ["worker_died", "completed"]
     stack.settle()
@@ -109,7 +115,7 @@ def test_a_killed_serve_takes_everything_with_it():
         assert stack.left_behind()
         stack.process.kill()
         stack.wait_for_end()
-        wait_until(lambda: not stack.left_behind(), "its processes end", 10)
+        wait_until(lambda: not stack.left_behind(), "its processes end")
         assert stack.profiles() == profiles  # nobody was left to remove it
         stack.start()
         assert profiles.isdisjoint(stack.profiles())
@@ -126,7 +132,7 @@ def test_stopping_leaves_nothing_and_queues_the_job_again(long_job: dict[str, An
         stack.start()
         job = stack.client.job(job["id"])
         assert job["attempts"][0]["cause"] == "worker_stopped"
-        job = stack.client.wait(job["id"], timeout_s=90)
+        job = stack.client.wait(job["id"], timeout_s=180)
         assert job["state"] == "succeeded"
         assert job["attempts"][-1]["resumed_from_step"] >= 1_000
 
@@ -147,7 +153,7 @@ def test_a_worker_that_cannot_train_takes_no_job(
     """Its row says why and what to do; the job stays queued and is not blamed."""
     with Stack(settings, warm=False) as stack:
         job = stack.client.create_job(seed_demo)
-        wait_until(lambda: stack.worker().get("state") == "broken", "the worker gives up", 30)
+        wait_until(lambda: stack.worker().get("state") == "broken", "the worker gives up")
         assert stack.worker()["fault"].startswith(fault)
         job = stack.client.job(job["id"])
         assert (job["state"], job["attempts"]) == ("queued", [])
@@ -164,7 +170,7 @@ def test_without_redis_serve_says_what_to_install(tmp_path: Any):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 from sqlalchemy import select
 
 from texelgrad import repository
@@ -28,17 +30,17 @@ def claimed(db: Database) -> Claim:
     return training
 
 
+def _ignore(_event: str, **_fields: Any) -> None:
+    """Nobody listens."""
+
+
 @pytest.fixture
 def recorder(db: Database) -> Recorder:
     """A recorder that serves an attempt, which has started."""
-
-    def ignore(_event: str, **_fields: Any) -> None:
-        """Nobody listens."""
-
     queue_job(db)
     started = claim(db)
     advance(db, started, "starting")
-    recorder = Recorder(db, ignore, allow_software=True)
+    recorder = Recorder(db, _ignore, allow_software=True)
     recorder.begin(started)
     return recorder
 
@@ -129,6 +131,25 @@ def test_a_resume_under_another_plan_key_says_why(
     write_artifact(db, claimed, "checkpoint", b"x", step=5)
     found = _resume(db, claimed, record, bit_exact).not_bit_exact
     assert found is None if reason is None else found is not None and reason in found
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_lost_attempt_has_said_that_its_bits_may_differ(db: Database, claimed: Claim, same: bool):
+    """From its first checkpoint on: it may never come to post a result."""
+    write_artifact(db, claimed, "checkpoint", _checkpoint("A"), step=5)
+    finish(db, claimed, "lost", "runner_died")
+    again = claim(db)
+    advance(db, again, "starting")
+    recorder = Recorder(db, _ignore, allow_software=True)
+    recorder.begin(again)
+    assert b"".join(recorder.open_resume()) == _checkpoint("A")
+    recorder.checkpoint(10, io.BytesIO(_checkpoint("A" if same else "B")))
+    with db.read() as session:
+        assert (session.get_one(Attempt, again.attempt_id).not_bit_exact is None) is same
+
+
+def _checkpoint(plan_key: str) -> bytes:
+    return save({"w": np.zeros(2, np.float32)}, {"planKey": plan_key})
 
 
 def test_doubt_is_inherited(db: Database, claimed: Claim):

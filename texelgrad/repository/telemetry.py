@@ -80,6 +80,13 @@ def save_record(session: Session, attempt_id: str, token: str, record: dict[str,
     session.flush()
 
 
+def doubt_bits(session: Session, attempt_id: str, token: str) -> None:
+    """Note that the attempt goes on under another plan key than the checkpoint's that it continues. Raises Fenced."""
+    attempt = lock_attempt(session, attempt_id, token)
+    attempt.not_bit_exact = attempt.not_bit_exact or _difference(session, attempt)
+    session.flush()
+
+
 def _difference(session: Session, attempt: Attempt) -> str:
     """Why an attempt may not have the bits of the one whose checkpoint it continues."""
     parent = session.get(Attempt, attempt.parent_id) if attempt.parent_id else None
