@@ -14,9 +14,10 @@ from api.paging import checked_cursor, page
 from api.responses import json_response, tagged_response
 from api.routing import Routes
 from api.views import dataset_view
-from texelgrad.datasets import FORMATS, read_upload
+from texelgrad.datasets import NamedArray, read_pair, read_upload
 from texelgrad.domain import IdPrefix
 from texelgrad.errors import Conflict, Fault, Invalid
+from texelgrad.formats import FORMATS, format_of
 from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
 from texelgrad.store import store_dataset
@@ -25,32 +26,58 @@ routes = Routes("datasets")
 _MEMORY_BYTES = 8 << 20  # of a raw upload; the rest goes to a temporary file
 _BLOCK = 1 << 20
 _FIELDS = ("name", "format", "target")
-_TYPES = {"text/csv": "csv", "application/zip": "npz"}
 
 
 @routes.post("/datasets", "Upload a data set")
 def post_dataset(query: UploadQuery) -> Response:
-    """Store an npz with x and y, or a CSV with a named target column: raw, or as the field `file` of a form.
+    """Store a file of one of the formats, raw or as the field `file` of a form, or npy files as the fields `x` and `y`.
 
     201 and Location; 200 with the data set that has the same content already; 422 with everything that is wrong.
     """
     own = services()
     check_disk(own.db, own.settings, request.content_length or 0)
     with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as spool:
-        file, filename, options = _receive(cast("IO[bytes]", spool))
-        options |= {key: value for key, value in query.model_dump().items() if value is not None}
-        format_name = _format(file, filename, options.get("format"))
-        arrays = read_upload(file, format_name, own.settings, options.get("target"))
-    name = options.get("name") or filename or "unnamed"
-    if len(name) > 200 or not name.isprintable():
-        raise Invalid(
-            [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
-        )
+        given = query.model_dump(exclude_none=True)
+        if "x" in request.files or "y" in request.files:
+            arrays, name = _pair(given)
+        else:
+            file, filename, options = _receive(cast("IO[bytes]", spool))
+            options |= given
+            format_name = _format(file, filename, options.get("format"))
+            arrays = read_upload(file, format_name, own.settings, options.get("target"))
+            name = options.get("name") or filename or "unnamed"
+    check_name(name)
     dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays, own.quota)
     with own.db.read() as session:
         dataset = repository.get_dataset(session, own.owner_id, dataset_id)
         view = dataset_view(dataset, repository.arrays_of(session, dataset_id))
     return json_response(view, 201 if new else 200, Location=f"/v1/datasets/{dataset_id}")
+
+
+def check_name(name: str) -> None:
+    """Whether a data set may be called so; raises Invalid."""
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise Invalid(
+            [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
+        )
+
+
+def _pair(given: dict[str, str]) -> tuple[list[NamedArray], str]:
+    """The arrays of a form with the npy files `x` and `y`, and their name."""
+    unknown = sorted((set(request.form) | set(request.files)) - {"x", "y", "name"})
+    faults = [Fault(field, "is not a field here", None, "x, y, name") for field in unknown]
+    faults += [
+        Fault(field, "is missing", None, "an npy file") for field in ("x", "y") if field not in request.files
+    ]
+    faults += [
+        Fault(field, "is not for npy files", given[field], None)
+        for field in ("format", "target")
+        if field in given
+    ]
+    if faults:
+        raise Invalid(faults)
+    x, y = (cast("IO[bytes]", request.files[field].stream) for field in ("x", "y"))
+    return read_pair(x, y, services().settings), given.get("name") or request.form.get("name") or "unnamed"
 
 
 def _receive(spool: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
@@ -73,19 +100,10 @@ def _receive(spool: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
 
 
 def _format(file: IO[bytes], filename: str, asked: str | None) -> str:
-    """npz or csv: as asked, or as the content type, the name or the first bytes say."""
-    if asked is not None:
-        if asked not in FORMATS:
-            raise Invalid([Fault("format", "is unknown", asked, ", ".join(FORMATS))])
-        return asked
-    suffix = filename.rpartition(".")[2].lower()
-    if suffix in FORMATS:
-        return suffix
-    if request.mimetype in _TYPES:
-        return _TYPES[request.mimetype]
-    start = file.read(4)
-    file.seek(0)
-    return "npz" if start.startswith(b"PK") else "csv"
+    """One of FORMATS: as asked, or as it seems."""
+    if asked is not None and asked not in FORMATS:
+        raise Invalid([Fault("format", "is unknown", asked, ", ".join(FORMATS))])
+    return asked or format_of(file, filename, request.mimetype)
 
 
 @routes.get("/datasets", "List data sets, the newest first")

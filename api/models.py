@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from texelgrad.domain import JobState
 from texelgrad.exports import FORMATS
+from texelgrad.formats import FORMATS as UPLOADS
 
 Limit = Annotated[int, Field(ge=1, le=200)]
 
@@ -78,10 +79,10 @@ class UploadQuery(Query):
     """What a raw upload is; a multipart one may say it in its fields as well."""
 
     name: str | None = Field(default=None, max_length=200)
-    format: Literal["npz", "csv"] | None = Field(
+    format: Literal[UPLOADS] | None = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=None, description="Told from the file where missing."
     )
-    target: str | None = Field(default=None, description="Column with the targets, of a CSV file.")
+    target: str | None = Field(default=None, description="Column with the targets, of a CSV or Parquet file.")
 
 
 class MetricsQuery(Query):

@@ -12,7 +12,14 @@ from texelgrad.config import Settings
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODIES = frozenset(
-    {"application/json", "application/octet-stream", "multipart/form-data", "text/csv", "application/zip"}
+    {
+        "application/json",
+        "application/octet-stream",
+        "multipart/form-data",
+        "text/csv",
+        "application/zip",
+        "application/vnd.apache.parquet",
+    }
 )
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

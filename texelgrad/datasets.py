@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -16,12 +17,16 @@ from numpy.typing import NDArray
 from texelgrad.config import Settings
 from texelgrad.errors import Fault, Invalid
 from texelgrad.read_csv import read_csv
+from texelgrad.read_images import read_images
+from texelgrad.read_npy import Refused, read_npy
 from texelgrad.read_npz import read_npz
+from texelgrad.read_parquet import read_parquet
+from texelgrad.read_safetensors import read_safetensors
 from texelgrad.shapes import ArrayInfo, Stats
 
 Array = NDArray[Any]
-FORMATS = ("npz", "csv")
 _MAX_AXES = 5  # rows and four more
+_MAX_COUNTS = 1000  # classes of which it is told how many rows they have
 _INT32 = np.iinfo(np.int32)
 
 
@@ -43,18 +48,41 @@ def read_upload(
     file: IO[bytes], format_name: str, settings: Settings, target: str | None
 ) -> list[NamedArray]:
     """The arrays of an uploaded file. `target` names the label column of a CSV. Raises Invalid with every fault."""
-    if format_name == "npz":
-        if target is not None:
-            raise Invalid(
-                [Fault("target", "is for CSV files", target, "leave it out: npz files name x and y")]
-            )
-        x, y = read_npz(file, settings.max_data_bytes)
-    else:
-        x, y = read_csv(file, target, settings.max_data_bytes)
-    return normalise(x, y)
+    limit = settings.max_data_bytes
+    if format_name in ("csv", "parquet"):
+        return normalise(*(read_csv if format_name == "csv" else read_parquet)(file, target, limit))
+    if target is not None:
+        legal = "leave it out: only tables have columns"
+        raise Invalid([Fault("target", "is for CSV and Parquet files", target, legal)])
+    if format_name == "images":
+        return normalise(*read_images(file, limit))
+    return normalise(*(read_npz if format_name == "npz" else read_safetensors)(file, limit))
 
 
-def normalise(x: Array, y: Array) -> list[NamedArray]:
+def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray]:
+    """The arrays of two npy files; raises Invalid with every fault."""
+    arrays: list[Array] = []
+    faults: list[Fault] = []
+    left = settings.max_data_bytes
+    for name, file in (("x", x), ("y", y)):
+        size = file.seek(0, 2)
+        file.seek(0)
+        left -= size
+        if left < 0:
+            raise Invalid([Fault(name, "is too large", size, f"{settings.max_data_bytes} bytes in all")])
+        try:
+            arrays.append(read_npy(file, name, size))
+        except Refused as refused:
+            faults.append(refused.fault)
+        except (ValueError, EOFError, OSError) as error:
+            faults.append(Fault(name, f"can't be read: {error}", None, "an array saved by NumPy"))
+    if faults:
+        raise Invalid(faults)
+    x_array, y_array = arrays
+    return normalise(x_array, y_array)
+
+
+def normalise(x: Array, y: Array, classes: list[str] | None = None) -> list[NamedArray]:
     """Check two arrays against each other and for what no training survives; raises Invalid with every fault."""
     if x.ndim == 1:
         x = x[:, None]
@@ -71,7 +99,7 @@ def normalise(x: Array, y: Array) -> list[NamedArray]:
     whole = y.ndim == 1 and bool(np.all(y == np.floor(y)) and y.min() >= _INT32.min and y.max() <= _INT32.max)
     return [
         _named("x", "input", x.astype("<f4")),
-        _named("y", "target", y.astype("<i4" if whole else "<f4")),
+        _named("y", "target", y.astype("<i4" if whole else "<f4"), classes),
     ]
 
 
@@ -107,8 +135,22 @@ def _array_faults(name: str, array: Array) -> list[Fault]:
     return faults
 
 
-def _named(name: str, role: str, array: Array) -> NamedArray:
+def _counts(labels: Array) -> dict[str, int] | None:
+    """How often each class number occurs, where there are few."""
+    if labels.dtype.kind != "i":
+        return None
+    values, counts = np.unique(labels, return_counts=True)
+    if len(values) > _MAX_COUNTS:
+        return None
+    return {str(value): int(count) for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
+
+
+def _named(name: str, role: str, array: Array, classes: list[str] | None = None) -> NamedArray:
     array = np.ascontiguousarray(array)
+    mean = float(array.mean(dtype=np.float64))
+    # The sum of squares from the mean, by pieces: a float64 copy of a large array would double its memory.
+    pieces = np.array_split(array.reshape(-1), max(1, array.size >> 20))
+    squares = sum(float(np.square(piece.astype(np.float64) - mean).sum()) for piece in pieces)
     info = ArrayInfo(
         dtype="int32" if array.dtype.kind == "i" else "float32",
         shape=tuple(array.shape),
@@ -118,6 +160,10 @@ def _named(name: str, role: str, array: Array) -> NamedArray:
             integral=bool(np.all(array == np.floor(array))),
             row_sums_one=array.ndim == 2
             and bool(np.all(np.abs(array.sum(axis=1, dtype=np.float64) - 1) <= 1e-5)),
+            mean=mean,
+            std=math.sqrt(squares / array.size),
+            counts=_counts(array) if role == "target" else None,
+            classes=classes,
         ),
     )
     return NamedArray(name, role, info, array)

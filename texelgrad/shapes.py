@@ -22,6 +22,10 @@ class Stats:
     max: float
     integral: bool  # every value is whole
     row_sums_one: bool  # every row sums to 1 within 1e-5; false for a plain column
+    mean: float | None = None  # of all values; None: stored before there were means
+    std: float | None = None  # from that mean, over all values
+    counts: dict[str, int] | None = None  # rows of each class number, where there are few
+    classes: list[str] | None = None  # names of the classes by number, where folders gave them
 
 
 @dataclass(frozen=True)

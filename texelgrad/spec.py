@@ -92,7 +92,7 @@ Optimizer = Annotated[Sgd | Adam, Field(discriminator="type")]
 class Synthetic(Strict):
     """Made-up data, the same for the same seed everywhere."""
 
-    kind: Literal["two_class_points"]
+    kind: Literal["two_class_points", "spirals", "xor", "regression"]
     rows: Annotated[int, Field(ge=1, le=1_000_000)]
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
 

@@ -179,9 +179,9 @@ def _check(
 
 
 def _make(synthetic: Synthetic) -> list[NamedArray]:
-    from texelgrad.synthetic import two_class_points
+    from texelgrad.synthetic import GENERATORS
 
-    return normalise(*two_class_points(synthetic.rows, synthetic.seed))
+    return normalise(*GENERATORS[synthetic.kind](synthetic.rows, synthetic.seed))
 
 
 def _synthetic_name(synthetic: Synthetic) -> str:

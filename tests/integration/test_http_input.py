@@ -76,8 +76,18 @@ def test_upload_npz(client: FlaskClient):
         "role": "input",
         "dtype": "float32",
         "shape": [6, 2],
-        "stats": {"min": 0.0, "max": 11.0, "integral": True, "row_sums_one": False},
+        "stats": {
+            "min": 0.0,
+            "max": 11.0,
+            "integral": True,
+            "row_sums_one": False,
+            "mean": 5.5,
+            "std": float(np.arange(12).std()),
+            "counts": None,
+            "classes": None,
+        },
     }
+    assert dataset["arrays"]["y"]["stats"]["counts"] == {"0": 2, "1": 2, "2": 2}
     assert dataset["arrays"]["y"]["dtype"] == "int32"
     assert client.get(f"/v1/datasets/{dataset['id']}").get_json() == dataset
     form = {"file": (io.BytesIO(npz(x=X.astype("f2"), y=Y.astype("f8"))), "again.npz")}
@@ -129,7 +139,7 @@ def test_pages_of_datasets(client: FlaskClient):
         (npz(x=X, y=np.zeros((6, 2, 2))), "", ["y"]),
         (npz(x=np.zeros((6, 1, 1, 1, 1, 1)), y=Y), "", ["x"]),
         (npz(x=X, y=Y), "?target=a", ["target"]),
-        (npz(x=X, y=Y), "?format=parquet", ["format"]),
+        (npz(x=X, y=Y), "?format=xlsx", ["format"]),
         (npz(x=X, y=Y), "?nam=a", ["nam"]),
         (npz(x=X, y=Y), "?name=%00", ["name"]),
         (lying_npz("(1000000000000, 8)"), "", ["x"]),

@@ -1,0 +1,179 @@
+"""Readers of uploads: what is right becomes the same arrays, what is not is refused with its fault."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from safetensors.numpy import save
+
+from texelgrad.config import Settings
+from texelgrad.datasets import NamedArray, read_pair, read_upload
+from texelgrad.errors import Invalid
+from texelgrad.formats import FORMATS, format_of
+
+from tests.uploads import CORPUS, TARGET, X, Y, image, npy, npz, table, zipped
+
+SETTINGS = Settings(max_data_bytes=1 << 20)
+
+
+def read(
+    data: bytes, kind: str, target: str | None = None, settings: Settings = SETTINGS
+) -> list[NamedArray]:
+    """The arrays of a file."""
+    return read_upload(io.BytesIO(data), kind, settings, target or TARGET.get(kind))
+
+
+def fields_of(call: Callable[[], Any]) -> list[str]:
+    """The fields that a refusal names."""
+    with pytest.raises(Invalid) as caught:
+        call()
+    return [fault.field for fault in caught.value.faults]
+
+
+def test_the_corpus_has_every_format():
+    assert set(CORPUS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv", "parquet", "safetensors"])
+def test_every_format_gives_the_same_arrays(kind: str):
+    """The content is what counts, not the packing: equal data sets are stored once."""
+    x, y = read(CORPUS[kind], kind)
+    assert np.array_equal(x.data, X)
+    assert np.array_equal(y.data, Y)
+    assert (x.info.dtype, y.info.dtype) == ("float32", "int32")
+    assert x.info.stats.mean == pytest.approx(5.5)
+    assert x.info.stats.std == pytest.approx(X.std())
+    assert y.info.stats.counts == {"0": 2, "1": 2, "2": 2}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_formats_are_told_by_their_first_bytes(kind: str):
+    """Without a name or a type that says so; the file is left at its start."""
+    file = io.BytesIO(CORPUS[kind])
+    assert format_of(file, "", "application/octet-stream") == kind
+    assert file.tell() == 0
+
+
+def test_names_and_types_go_first():
+    assert format_of(io.BytesIO(b"PK"), "a.CSV", "") == "csv"
+    assert format_of(io.BytesIO(b"PK"), "", "text/csv") == "csv"
+    assert format_of(io.BytesIO(b"PK not a zip"), "", "") == "npz"
+
+
+def test_a_pair_of_npy_files():
+    x, y = read_pair(io.BytesIO(npy(X)), io.BytesIO(npy(Y)), SETTINGS)
+    assert np.array_equal(x.data, X)
+    assert np.array_equal(y.data, Y)
+    assert fields_of(lambda: read_pair(io.BytesIO(npy(X)[:-1]), io.BytesIO(b""), SETTINGS)) == ["x", "y"]
+    assert fields_of(lambda: read_pair(io.BytesIO(npy(np.zeros(1 << 18))), io.BytesIO(b""), SETTINGS)) == [
+        "x"
+    ]
+    objects = np.array([object()] * 6)
+    assert fields_of(lambda: read_pair(io.BytesIO(npy(X)), io.BytesIO(npy(objects)), SETTINGS)) == ["y"]
+
+
+def test_images():
+    """Folders are classes in the order of their names; grey stays one channel, 255 is 1."""
+    x, y = read(CORPUS["images"], "images")
+    assert x.info.shape == (3, 4, 4, 1)
+    assert np.array_equal(x.data[0, :, :, 0], np.arange(16, dtype=np.float32).reshape(4, 4) / np.float32(255))
+    assert x.data[1].min() == 1.0
+    assert y.data.tolist() == [0, 0, 1]
+    assert y.info.stats.classes == ["cat", "dog"]
+
+
+def test_colour_images_below_one_folder():
+    """As an archive of a folder has them; JPEG is close, and grey among colours becomes grey colours."""
+    red = np.zeros((8, 8, 3))
+    red[:, :, 0] = 200
+    files = {"set/a/1.jpg": image(red, "JPEG"), "set/b/1.png": image(np.full((8, 8), 51))}
+    x, y = read(zipped(files), "images")
+    assert x.info.shape == (2, 8, 8, 3)
+    assert np.abs(x.data[0] * 255 - red).max() < 4
+    assert np.array_equal(x.data[1], np.full((8, 8, 3), 0.2, np.float32))
+    assert y.data.tolist() == [0, 1]
+
+
+def tensors(**changes: Any) -> bytes:
+    """A safetensors file whose header says something else of x."""
+    header = {
+        "x": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+        "y": {"dtype": "I64", "shape": [2], "data_offsets": [16, 32]},
+    }
+    header["x"] |= changes
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(32)
+
+
+PNG = image(np.zeros((4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "target", "expected"),
+    [
+        (b"", "safetensors", None, ["file"]),
+        (struct.pack("<Q", 1 << 40), "safetensors", None, ["file"]),
+        (struct.pack("<Q", 100) + b"{}", "safetensors", None, ["file"]),
+        (struct.pack("<Q", 2) + b"[]", "safetensors", None, ["file"]),
+        (save({"x": X}), "safetensors", None, ["file"]),
+        (tensors(dtype="F99"), "safetensors", None, ["x"]),
+        (tensors(shape=[-2, -2]), "safetensors", None, ["x"]),
+        (tensors(shape=[1 << 40, 1 << 40]), "safetensors", None, ["x"]),
+        (tensors(shape=[True, 4]), "safetensors", None, ["x"]),
+        (tensors(data_offsets=[0, 1 << 50]), "safetensors", None, ["x"]),
+        (tensors(data_offsets=[16, 32]), "safetensors", None, ["file"]),
+        (tensors() + b"more", "safetensors", None, ["file"]),
+        (tensors(), "safetensors", "y", ["target"]),
+        (b"PAR1", "parquet", "y", ["file"]),
+        (CORPUS["parquet"][:-10], "parquet", "y", ["file"]),
+        (CORPUS["parquet"], "parquet", "z", ["target"]),
+        (table(a=X[:, 0]), "parquet", "a", ["file"]),
+        (table(a=["x", "y"], y=[1, 2]), "parquet", "y", ["column a"]),
+        (table(a=pa.array([1.0, None]), y=[1, 2]), "parquet", "y", ["column a"]),
+        (table(a=pa.array([], pa.float64()), y=pa.array([], pa.int8())), "parquet", "y", ["file"]),
+        (table(a=np.zeros(200_000), y=np.zeros(200_000)), "parquet", "y", ["file"]),
+        (table(a=[np.nan], y=[1]), "parquet", "y", ["x"]),
+        (b"PK", "images", None, ["file"]),
+        (zipped({}), "images", None, ["file"]),
+        (zipped({"1.png": PNG}), "images", None, ["1.png"]),
+        (zipped({"a/1.gif": PNG}), "images", None, ["a/1.gif"]),
+        (zipped({"a/1.png": b"\x89PNG"}), "images", None, ["a/1.png"]),
+        (zipped({"a/1.png": PNG, "a/2.png": PNG[:40]}), "images", None, ["a/2.png"]),
+        (zipped({"a/1.png": PNG, "b/2.png": image(np.zeros((4, 5)))}), "images", None, ["b/2.png"]),
+        (zipped({"a/1.png": image(np.zeros((4097, 1)))}), "images", None, ["a/1.png"]),
+        (zipped({f"a/{n}.png": image(np.zeros((512, 512))) for n in range(2)}), "images", None, ["file"]),
+        (zipped({"a\x07b/1.png": PNG}), "images", None, ["a\x07b/1.png"]),
+    ],
+)
+def test_a_file_that_is_not_right(data: bytes, kind: str, target: str | None, expected: list[str]):
+    """Its fault is named, whatever it promises; nothing is allocated for a lie."""
+    assert fields_of(lambda: read(data, kind, target)) == expected
+
+
+def test_an_image_that_promises_a_million_pixels_a_side():
+    """A header is enough to refuse it: nothing is decoded."""
+    huge = bytearray(PNG)
+    huge[16:24] = struct.pack(">II", 1_000_000, 1_000_000)
+    import zlib
+
+    huge[29:33] = struct.pack(">I", zlib.crc32(huge[12:29]))
+    assert fields_of(lambda: read(zipped({"a/1.png": bytes(huge)}), "images")) == ["a/1.png"]
+
+
+def test_old_descriptions_can_still_be_read():
+    """Statistics that were stored before there were means."""
+    from texelgrad.shapes import Stats
+
+    assert Stats(min=0, max=1, integral=True, row_sums_one=False).mean is None
+
+
+def test_npz_of_the_corpus_is_the_one_that_numpy_writes():
+    with np.load(io.BytesIO(npz(x=X, y=Y))) as arrays:
+        assert np.array_equal(arrays["x"], X)
