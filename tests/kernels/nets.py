@@ -1,14 +1,16 @@
-"""A dense net's loss and outputs in float64 NumPy, from the spec that the engine trains."""
+"""A net's loss and outputs in float64 NumPy, from the spec that the engine trains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from .cnns import named_layers
 from .oracle import Floats, sigmoid
 from .specs import Array, Spec
+from .windows import Window, conv2d, max_pool2d
 
 ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
     "linear": lambda x: x,
@@ -18,13 +20,31 @@ ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
+def trace(
+    spec: Spec, weights: Mapping[str, Array], x: Array
+) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
+    """Each layer with its input and, before its activation, its output."""
+    y = x.astype(np.float64)
+    for name, layer, shape in named_layers(spec):
+        before = y
+        match layer["type"]:
+            case "flatten":
+                z = y.reshape(len(y), -1)
+            case "max_pool2d":
+                z = max_pool2d(y, Window.of_layer(layer, shape))
+            case kind:
+                kernel, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("kernel", "bias"))
+                z = (
+                    conv2d(y, kernel, Window.of_layer(layer, shape)) if kind == "conv2d" else y @ kernel
+                ) + bias
+        y = ACTIVATION[layer.get("activation", "linear")](z)
+        yield layer, before, z
+
+
 def forward(spec: Spec, weights: Mapping[str, Array], x: Array) -> Floats:
     """The last layer's outputs [rows, units]."""
-    y = x.reshape(len(x), -1).astype(np.float64)
-    for number, layer in enumerate(spec["model"]["layers"], 1):
-        kernel, bias = (weights[f"dense_{number}.{part}"].astype(np.float64) for part in ("kernel", "bias"))
-        y = ACTIVATION[layer.get("activation", "linear")](y @ kernel + bias)
-    return y
+    layer, _, z = list(trace(spec, weights, x))[-1]
+    return ACTIVATION[layer.get("activation", "linear")](z)
 
 
 def row_losses(loss: str, z: Floats, y: Array) -> Floats:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ..tolerances import GRADIENT_RTOL
+from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, weights_of
 from .harness import BrowserPage
-from .nets import forward, row_losses
+from .nets import forward, row_losses, trace
 from .specs import ACTIVATIONS, LOSSES, Array, Spec, data_for, mlp, weights_for
+from .windows import Window
 
 ENGINE = "/tests/kernels/engine_page.js"
 STEP = 1e-4  # the error of a central difference: STEP^2 f'''/6 + 1e-16/STEP, both about 1e-9
@@ -45,14 +48,30 @@ def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array
 
 
 def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
-    """How near to 0 any relu's input comes: a difference across the kink would be wrong, not the gradient."""
-    y, nearest = x.astype(np.float64), np.inf
-    for number, layer in enumerate(spec["model"]["layers"], 1):
-        z = y @ weights[f"dense_{number}.kernel"].astype(np.float64) + weights[f"dense_{number}.bias"]
-        if layer["activation"] == "relu":
+    """How near any relu's input comes to 0, or a window's largest two to each other: differences across a kink are wrong."""
+    nearest = np.inf
+    for (_, layer, shape), (_, before, z) in zip(named_layers(spec), trace(spec, weights, x), strict=True):
+        if layer.get("activation") == "relu":
             nearest = min(nearest, float(np.abs(z).min()))
-        y = forward({"model": {"layers": [layer]}}, {"dense_1.kernel": np.eye(z.shape[1]), "dense_1.bias": np.zeros(z.shape[1])}, z)  # fmt: skip
+        if layer["type"] == "max_pool2d":
+            seen = Window.of_layer(layer, shape).read(before, -np.inf)
+            top = np.sort(seen.reshape(*seen.shape[:3], -1, seen.shape[-1]), axis=3)[:, :, :, -2:]
+            # two zeros of a closed relu stay equal, whatever moves
+            gap = np.where(top[:, :, :, 1] == 0, np.inf, top[:, :, :, 1] - top[:, :, :, 0])
+            nearest = min(nearest, float(gap.min()))
     return nearest
+
+
+def check(page: BrowserPage, spec: Spec, x: Array, y: Array, candidates: Iterable[dict[str, Array]]) -> None:
+    """Every weight and bias, with the first weights that come near no kink."""
+    weights = next(found for found in candidates if nearest_kink(spec, x, found) > 100 * STEP)
+    got = engine_gradients(page, spec, x, y, weights)
+    for name, wanted in numerical_gradients(spec, x, y, weights).items():
+        rounding = 2.0**-23 * np.abs(weights[name]).max()
+        tolerance = GRADIENT_RTOL * np.abs(wanted).max() + rounding + 1e-8
+        worst = np.abs(got[name] - wanted).max()
+        assert worst <= tolerance, f"{name}: {worst} above {tolerance}"
+        assert np.abs(wanted).max() > 100 * tolerance, f"{name}: too small a gradient to prove anything"
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -66,12 +85,20 @@ def test_gradients(browser_page: BrowserPage, sizes: tuple[int, ...], activation
     )
     x, y = data_for(11, sizes[0], sizes[-1], loss)
     # a bias of 0.5 deviations and 11 rows: a few seeds do come near a kink
-    seed = next(s for s in range(1, 50) if nearest_kink(spec, x, weights_for(sizes, seed=s)) > 100 * STEP)
-    weights = weights_for(sizes, seed=seed)
-    got = engine_gradients(browser_page, spec, x, y, weights)
-    for name, wanted in numerical_gradients(spec, x, y, weights).items():
-        rounding = 2.0**-23 * np.abs(weights[name]).max()
-        tolerance = GRADIENT_RTOL * np.abs(wanted).max() + rounding + 1e-8
-        worst = np.abs(got[name] - wanted).max()
-        assert worst <= tolerance, f"{name}: {worst} above {tolerance}"
-        assert np.abs(wanted).max() > 100 * tolerance, f"{name}: too small a gradient to prove anything"
+    check(browser_page, spec, x, y, (weights_for(sizes, seed=seed) for seed in range(1, 50)))
+
+
+CONV_NETS: dict[str, tuple[tuple[int, ...], list[dict[str, Any]]]] = {
+    "relu": ((5, 6, 2), [conv(3, 3, "relu"), pool(2, stride=1), conv(5, 2, "tanh", padding="same"), FLATTEN, dense(4)]),
+    "strides": ((7, 5, 3), [conv(4, 3, "tanh", stride=2, padding="same"), conv(2, 2, "sigmoid", dilation=(2, 1)), FLATTEN, dense(6, "relu"), dense(3)]),
+    "padding": ((4, 5, 1), [pool((2, 3), stride=(1, 2), padding=[[1, 0], [1, 1]]), conv(5, (3, 2), "linear", padding=[[0, 2], [1, 0]]), FLATTEN, dense(3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("net", CONV_NETS)
+def test_gradients_of_conv_nets(browser_page: BrowserPage, net: str, loss: str):
+    """Convolutions with stride, dilation and padding, pooling with overlap, flatten, dense; 3 images."""
+    spec = cnn(*CONV_NETS[net], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
+    x, y = images_for(spec, 3)
+    check(browser_page, spec, x, y, (weights_of(spec, seed=seed) for seed in range(1, 2000)))
