@@ -10,6 +10,7 @@ from flask_openapi3.openapi import OpenAPI
 
 from api import (
     auth,
+    contents,
     dashboard,
     datasets,
     files,
@@ -58,7 +59,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     problems.register(app)
     security.register(app, settings)
     auth.register(app, settings, services.db, services.rates)
-    for part in (jobs, inspection, files, streams, datasets, service, sessions, webhooks):
+    for part in (jobs, inspection, files, streams, datasets, contents, service, sessions, webhooks):
         app.register_api(part.routes.blueprint)
     service.register_health(app)
     describe(app)

@@ -9,7 +9,7 @@ from flask import Response, request
 from sqlalchemy.exc import IntegrityError
 
 from api.context import services
-from api.models import DatasetPath, DatasetsQuery, UploadQuery
+from api.models import DatasetPath, DatasetsQuery, PreviewQuery, UploadQuery
 from api.paging import checked_cursor, page
 from api.responses import json_response, tagged_response
 from api.routing import Routes
@@ -20,7 +20,8 @@ from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.formats import FORMATS, format_of
 from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
-from texelgrad.store import store_dataset
+from texelgrad.repository import uploads
+from texelgrad.store import read_rows, store_dataset
 
 routes = Routes("datasets")
 _MEMORY_BYTES = 8 << 20  # of a raw upload; the rest goes to a temporary file
@@ -131,12 +132,24 @@ def get_dataset(path: DatasetPath) -> Response:
         return tagged_response(dataset_view(dataset, repository.arrays_of(session, dataset.id)))
 
 
+@routes.get("/datasets/<dataset_id>/preview", "Some rows of a data set")
+def get_preview(path: DatasetPath, query: PreviewQuery) -> Response:
+    """`rows` from `offset` on, as they are stored; as many values as fit an answer."""
+    own = services()
+    with own.db.read() as session:
+        dataset = repository.get_dataset(session, own.owner_id, path.dataset_id)
+        rows = read_rows(session, repository.arrays_of(session, dataset.id), query.offset, query.limit)
+    return json_response({"offset": query.offset, "total": dataset.rows, "rows": rows})
+
+
 @routes.delete("/datasets/<dataset_id>", "Delete a data set")
 def delete_dataset(path: DatasetPath) -> Response:
-    """204; 409 while a job uses it."""
+    """204, also for one that is still on its way; 409 while a job uses it."""
     own = services()
     try:
         with own.db.write() as session:
+            if uploads.drop_upload(session, own.owner_id, path.dataset_id):
+                return Response(status=204)
             repository.delete_dataset(session, own.owner_id, path.dataset_id)
     except IntegrityError as error:  # a job took it meanwhile
         raise Conflict(f"data set {path.dataset_id} is used by a job") from error

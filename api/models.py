@@ -75,6 +75,19 @@ class WorkersQuery(Query):
     state: Literal["starting", "idle", "busy", "draining", "broken", "stopped"] | None = None
 
 
+class ContentQuery(Query):
+    """Where a piece belongs."""
+
+    offset: int = Field(default=0, ge=0, lt=2**53, description="`received` of the answer before.")
+
+
+class PreviewQuery(Query):
+    """Which rows to show."""
+
+    offset: int = Field(default=0, ge=0, lt=2**53)
+    limit: int = Field(default=10, ge=1, le=100)
+
+
 class UploadQuery(Query):
     """What a raw upload is; a multipart one may say it in its fields as well."""
 

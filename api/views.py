@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from texelgrad.models import Artifact, Attempt, Dataset, DatasetArray, Job, LogLine, Worker
-from texelgrad.models_access import Webhook, WebhookDelivery
+from texelgrad.models_access import Upload, Webhook, WebhookDelivery
 from texelgrad.times import time_text
 
 _LINKS = (
@@ -135,6 +135,19 @@ def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, 
             array.name: {"role": array.role, "dtype": array.dtype, "shape": array.shape, "stats": array.stats}
             for array in arrays
         },
+    }
+
+
+def upload_view(upload: Upload) -> dict[str, Any]:
+    """A data set on its way."""
+    return {
+        "id": upload.id,
+        "name": upload.name,
+        "state": "uploading",
+        "size": upload.size,
+        "received": upload.received,
+        "created_at": time_text(upload.created_at),
+        "content": f"/v1/datasets/{upload.id}/content",
     }
 
 

@@ -347,7 +347,10 @@ def test_openapi_names_every_route(client: FlaskClient):
     description = client.get("/openapi.json").get_json()
     assert set(description["paths"]) == {
         "/v1/datasets",
+        "/v1/datasets/announce",
         "/v1/datasets/{dataset_id}",
+        "/v1/datasets/{dataset_id}/content",
+        "/v1/datasets/{dataset_id}/preview",
         "/v1/estimates",
         "/v1/jobs",
         "/v1/jobs/{job_id}",

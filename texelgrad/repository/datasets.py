@@ -20,10 +20,11 @@ def create_dataset(
     name: str,
     sha256: str,
     arrays: Sequence[tuple[str, str, ArrayInfo, str]],
+    dataset_id: str | None = None,
 ) -> Dataset:
-    """Note a data set whose arrays are stored: (name, role, description, artifact id) each."""
+    """Note a data set whose arrays are stored: (name, role, description, artifact id) each; with an id of its own."""
     dataset = Dataset(
-        id=new_id(IdPrefix.DATASET),
+        id=dataset_id or new_id(IdPrefix.DATASET),
         owner_id=owner_id,
         name=name,
         sha256=sha256,

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from texelgrad.db import now_us
 from texelgrad.domain import LIVE_ATTEMPT_STATES
 from texelgrad.models import Artifact, ArtifactChunk, Attempt, DatasetArray
+from texelgrad.models_access import Upload
 
 _UPLOAD_US = 3600 * 1_000_000  # an upload that takes longer is given up
 
@@ -22,10 +23,11 @@ def sweep_artifacts(session: Session, max_chunks: int) -> int:
         Attempt.id == Artifact.attempt_id, Attempt.state.not_in(LIVE_ATTEMPT_STATES)
     )
     used = select(DatasetArray.artifact_id).where(DatasetArray.artifact_id == Artifact.id)
+    uploading = select(Upload.id).where(Upload.artifact_id == Artifact.id)
     dead = or_(
         and_(Artifact.state == "staged", ended.exists()),
         Artifact.state == "dropped",
-        and_(Artifact.attempt_id.is_(None), old, ~used.exists()),
+        and_(Artifact.attempt_id.is_(None), old, ~used.exists(), ~uploading.exists()),
     )
     ids = session.scalars(select(Artifact.id).where(dead).limit(max_chunks)).all()
     if not ids:
