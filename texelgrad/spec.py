@@ -18,7 +18,7 @@ from pydantic import (
 from texelgrad.errors import Fault, Invalid
 from texelgrad.network import shape_faults
 from texelgrad.spec_faults import faults_of
-from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, available
+from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, Whole, available
 from texelgrad.spec_layers import Dense, Layer
 
 SPEC_VERSION = 1
@@ -151,7 +151,7 @@ class Limits(Strict):
 class JobSpec(Strict):
     """One training run."""
 
-    spec_version: Literal[1] = SPEC_VERSION
+    spec_version: Annotated[Literal[1], Whole] = SPEC_VERSION
     name: Label = ""
     tags: Annotated[dict[Name, Label], Field(max_length=32)] = Field(default_factory=dict)
     model: Model

@@ -1,113 +1,166 @@
-"""From pydantic's errors to faults: plain dotted paths, and the legal values spelled out."""
+"""From pydantic's errors to faults: plain dotted paths, plain words, and what would be legal, read from the JSON Schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, cast, get_args, get_origin
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
 from texelgrad.errors import Fault
+from texelgrad.jsonable import jsonable
+from texelgrad.spec_legal import NOT_AVAILABLE, Schema, describe, flat, nouns, options, range_of
 
 _MAX_VALUE = 200  # characters of an offending value that are repeated
 
-_KINDS = {
-    "int_type": "an integer",
-    "int_from_float": "an integer",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "string_type": "a string",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "none_required": "null",
+_MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a field here",
+    "union_tag_invalid": "is unknown",
+    "union_tag_not_found": "is missing",
+    "literal_error": "is none of the legal values",
+    "string_pattern_mismatch": "has a wrong form",
+    "string_too_long": "is too long",
+    "string_too_short": "is too short",
+    "too_short": "has too few elements",
+    "too_long": "has too many elements",
+    "finite_number": "is not finite",
+    "greater_than": "is too small",
+    "greater_than_equal": "is too small",
+    "less_than": "is too large",
+    "less_than_equal": "is too large",
+    NOT_AVAILABLE: "not available yet",
 }
-_BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
-_WORDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-_MESSAGES = {"missing": "is missing", "extra_forbidden": "is not a field here"}
+_RANGES = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an error stands: its path, what the schema says of it and of what holds it."""
+
+    path: tuple[str, ...]
+    schemas: Sequence[Schema]
+    holder: Sequence[Schema]
+    branch: tuple[str, ...] | None  # the path of the choice between several forms that it lies in
 
 
 def faults_of(error: ValidationError, root: type[BaseModel], prefix: str = "") -> list[Fault]:
     """Every error of a validation of `root`, with `prefix` before its path."""
-    return [_fault(dict(item), root, prefix) for item in error.errors(include_url=False)]
+    schema = _schema_of(root)
+    found = [(_place(item["loc"], schema), dict(item)) for item in error.errors(include_url=False)]
+    kept: dict[tuple[str, ...], Fault] = {}
+    for place, item in found:
+        # Of a value that may have several forms, what is wrong with the form that it nearly has says most.
+        inside = [other.path for other, _ in found if place.branch and other.branch == place.branch]
+        if place.branch and place.path == place.branch and max(map(len, inside)) > len(place.path):
+            continue
+        fault = _fault(place, item, schema, prefix)
+        kept.setdefault((*place.path, fault.field), fault)
+    return list(kept.values())
 
 
-def _fault(item: dict[str, Any], root: type[BaseModel], prefix: str) -> Fault:
-    path, parent = _resolve(item["loc"], root)
+def _not_of(schemas: Sequence[Schema]) -> str:
+    """What to say of a value of a wrong type."""
+    if any("enum" in schema or "const" in schema for schema in schemas):
+        return _MESSAGES["literal_error"]
+    return f"is not {nouns(schemas)}"
+
+
+@functools.cache
+def _schema_of(root: type[BaseModel]) -> Schema:
+    return root.model_json_schema()
+
+
+def _fault(place: _Place, item: dict[str, Any], root: Schema, prefix: str) -> Fault:
     kind = cast(str, item["type"])
-    field = ".".join([*([prefix] if prefix else []), *path]) or "(the whole)"
-    value = None if kind == "missing" else _shown(item.get("input"))
     context = cast(dict[str, Any], item.get("ctx") or {})
-    message = _MESSAGES.get(kind) or cast(str, item["msg"])
-    return Fault(field, message[:1].lower() + message[1:], value, _legal(kind, context, parent))
-
-
-def _legal(kind: str, context: dict[str, Any], parent: type[BaseModel] | None) -> str | None:
-    """What would be right in the place of an error, in words."""
-    if kind in ("extra_forbidden", "missing") and parent is not None:
-        names = ", ".join(parent.model_fields)
-        return f"one of {names}" if kind == "extra_forbidden" else None
-    if kind in _BOUNDS:
-        bound = _BOUNDS[kind]
-        return (
-            f"{_WORDS[bound]} {context[bound]:g}"
-            if isinstance(context[bound], float)
-            else f"{_WORDS[bound]} {context[bound]}"
-        )
-    if kind == "union_tag_not_found":
-        return f"an object with a {context['discriminator']}"
-    if "expected_tags" in context:
-        return cast(str, context["expected_tags"]).replace("'", "")
-    if "expected" in context:
-        return cast(str, context["expected"]).replace("'", "")
-    if "pattern" in context:
-        return f"a string that matches {context['pattern']}"
-    for word, name in (("at least", "min_length"), ("at most", "max_length")):
-        if name in context:
-            return f"{word} {context[name]} long"
-    return _KINDS.get(kind)
-
-
-def _shown(value: Any) -> Any:
-    """The value where it is a small scalar, else a short text of it."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= _MAX_VALUE else text[:_MAX_VALUE] + "..."
-
-
-def _resolve(loc: tuple[int | str, ...], root: type[BaseModel]) -> tuple[list[str], type[BaseModel] | None]:
-    """The path without the tags of unions that pydantic puts into it, and the model that holds its last element."""
-    path: list[str] = []
-    models: list[type[BaseModel]] = [root]
-    parent: type[BaseModel] | None = root
-    for element in loc:
-        owner = next((model for model in models if element in model.model_fields), None)
-        tagged = [model for model in models if element in _tags(model)]
-        if owner is not None:
-            path.append(str(element))
-            parent = owner if len(models) == 1 else parent
-            models = list(_models_in(owner.model_fields[str(element)].annotation))
-        elif tagged:
-            models = tagged
-            parent = tagged[0]
+    value = item.get("input")
+    path = [*([prefix] if prefix else []), *place.path]
+    message = _MESSAGES.get(kind)
+    name = place.path[-1] if place.path and not place.path[-1].isdigit() else "value"
+    legal = describe(place.schemas, name, root)
+    if kind == "extra_forbidden":
+        legal = f"one of {', '.join(options(place.holder))}" if options(place.holder) else "no field at all"
+    elif kind == NOT_AVAILABLE:
+        legal = cast(str, context["expected"])
+    elif kind in _RANGES:
+        legal = next(filter(None, (range_of(schema, name) for schema in place.schemas)), legal)
+    elif kind.startswith("union_tag"):
+        tags = next(schema["discriminator"] for schema in place.schemas if "discriminator" in schema)
+        if isinstance(value, dict):
+            given = cast(dict[str, Any], value)
+            path.append(tags["propertyName"])
+            legal, value = ", ".join(tags["mapping"]), given.get(tags["propertyName"])
         else:
-            path.append(str(element))
-            parent = models[0] if len(models) == 1 else None
-    return path, parent
+            message = None
+    if place.branch is not None and place.path == place.branch:
+        message = None
+    return Fault(
+        ".".join(path) or "(the whole)",
+        message or _not_of(place.schemas),
+        None if kind == "missing" else shown(value),
+        legal,
+    )
 
 
-def _tags(model: type[BaseModel]) -> tuple[Any, ...]:
-    """The values that the model's `type` field may have."""
-    field = model.model_fields.get("type")
-    return get_args(field.annotation) if field is not None and get_origin(field.annotation) is Literal else ()
+def shown(value: Any) -> Any:
+    """The value as JSON can hold it where it is small, else the beginning of its JSON text."""
+    value = jsonable(value)
+    if isinstance(value, str):
+        return value if len(value) <= _MAX_VALUE else value[:_MAX_VALUE] + "..."
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):  # not from JSON: a caller in Python
+        return f"({type(value).__name__})"
+    return value if len(text) <= _MAX_VALUE else text[:_MAX_VALUE] + "..."
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Every model that an annotation mentions."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
+def _place(loc: Sequence[int | str], root: Schema) -> _Place:
+    """Follow an error's path through the schema; pydantic puts the tags of unions and the names of forms into it."""
+    path: list[str] = []
+    schemas = flat(root, root)
+    holder: Sequence[Schema] = []
+    branch: tuple[str, ...] | None = None
+    for element in loc:
+        mappings: list[dict[Any, str]] = [
+            s["discriminator"]["mapping"] for s in schemas if "discriminator" in s
+        ]
+        tagged = [mapping[element] for mapping in mappings if element in mapping]
+        if tagged:
+            schemas = [form for reference in tagged for form in flat({"$ref": reference}, root)]
+            continue
+        if element == "[key]":  # it follows the field that has the wrong name
+            patterns = [pattern for schema in holder for pattern in schema.get("patternProperties", {})]
+            schemas = [{"type": "string", "pattern": pattern} for pattern in patterns]
+            continue
+        inner = list(_children(schemas, element, root))
+        if inner:
+            holder, schemas = schemas, inner
+        elif not _is_form(schemas, element):
+            holder, schemas = schemas, []
+        else:
+            branch = branch or tuple(path)
+            continue
+        path.append(str(element))
+    return _Place(tuple(path), schemas, holder, branch)
+
+
+def _is_form(schemas: Sequence[Schema], element: int | str) -> bool:
+    """Whether an element of a path is only the name of one of a value's forms, such as `list[constrained-int]`."""
+    return isinstance(element, str) and len(schemas) > 1 and not options(schemas)
+
+
+def _children(schemas: Sequence[Schema], element: int | str, root: Schema) -> Iterator[Schema]:
+    """What the schemas say of a field or an element of a list."""
+    for schema in schemas:
+        if isinstance(element, int) and "items" in schema:
+            yield from flat(schema["items"], root)
+        elif isinstance(element, str) and element in schema.get("properties", {}):
+            yield from flat(schema["properties"][element], root)
+        elif isinstance(element, str):
+            for values in (*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")):
+                if isinstance(values, dict):
+                    yield from flat(cast(Schema, values), root)

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from texelgrad.spec_legal import NOT_AVAILABLE
+
 _FLOAT32_MAX = 3.4028234663852886e38
 
 
 def _refuse(value: Any) -> None:
     if value is not None:
-        raise PydanticCustomError("notavailable", "not available yet", {"expected": "null, or leave it out"})
+        raise PydanticCustomError(NOT_AVAILABLE, "not available yet", {"expected": "null, or leave it out"})
 
 
 def available(*legal: Any) -> BeforeValidator:
@@ -21,7 +23,7 @@ def available(*legal: Any) -> BeforeValidator:
     def check(value: Any) -> Any:
         if isinstance(value, (str, bool)) and value not in legal:
             expected = ", ".join(str(item).lower() if isinstance(item, bool) else str(item) for item in legal)
-            raise PydanticCustomError("notavailable", "not available yet", {"expected": expected})
+            raise PydanticCustomError(NOT_AVAILABLE, "not available yet", {"expected": expected})
         return value
 
     return BeforeValidator(check)
@@ -29,6 +31,17 @@ def available(*legal: Any) -> BeforeValidator:
 
 Later = Annotated[None, BeforeValidator(_refuse), WithJsonSchema({"type": "null"})]
 """A field that has its name already, and is refused until it works."""
+
+
+def _no_bool(value: Any) -> Any:
+    """In Python True is 1, and a Literal[1] takes it."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("int_type", "not a number")
+    return value
+
+
+Whole = BeforeValidator(_no_bool)
+"""Beside a Literal of numbers: true and false are none."""
 
 Float32 = Annotated[float, Field(allow_inf_nan=False, le=_FLOAT32_MAX)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]

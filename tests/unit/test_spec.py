@@ -100,56 +100,81 @@ def test_xavier_is_glorot():
     [
         ("nonsense", 1, "nonsense", "one of spec_version, name"),
         ("spec_version", 2, "spec_version", "1"),
+        ("spec_version", True, "spec_version", "1"),
+        ("tags", {"a b": "x"}, "tags.a b", "a string that matches ^[A-Za-z]"),
+        (
+            "model.layers.1",
+            {"type": "conv2d", "filters": 1, "kernel": "3"},
+            "model.layers.1.kernel",
+            "a list of 2 integers, or an integer, 1 <= kernel <= 1024",
+        ),
+        (
+            "model.layers.1",
+            {"type": "conv2d", "filters": 1, "kernel": [1, 0]},
+            "model.layers.1.kernel.1",
+            "1 <= value <= 1024",
+        ),
+        (
+            "model.layers.1",
+            {"type": "conv2d", "filters": 1, "kernel": 1, "padding": "full"},
+            "model.layers.1.padding",
+            "valid or same, or a list of 2 elements",
+        ),
         ("name", "a\x00b", "name", "a string that matches"),
-        ("name", "x" * 201, "name", "at most 200 long"),
+        ("name", "x" * 201, "name", "at most 200 characters"),
         ("tags", {"a": 1}, "tags.a", "a string"),
-        ("tags", {f"t{i}": "x" for i in range(33)}, "tags", "at most 32 long"),
-        ("model", MISSING, "model", None),
-        ("model.input", [], "model.input", "at least 1 long"),
-        ("model.input", [1, 1, 1, 1, 1], "model.input", "at most 4 long"),
-        ("model.input", [0], "model.input.0", "at least 1"),
-        ("model.input", ["64"], "model.input.0", "an integer"),
-        ("model.layers", [], "model.layers", "at least 1 long"),
-        ("model.layers.1.type", "conv9d", "model.layers.1", "dense, conv2d, max_pool2d, flatten"),
-        ("model.layers.1.type", MISSING, "model.layers.1", "an object with a 'type'"),
-        ("model.layers.1", 7, "model.layers.1", "an object"),
-        ("model.layers.1.units", 0, "model.layers.1.units", "at least 1"),
+        ("tags", {f"t{i}": "x" for i in range(33)}, "tags", "an object of at most 32 fields"),
+        ("model", MISSING, "model", "an object with input, layers"),
+        ("model.input", [], "model.input", "a list of 1 to 4 integers"),
+        ("model.input", [1, 1, 1, 1, 1], "model.input", "a list of 1 to 4 integers"),
+        ("model.input", [0], "model.input.0", "1 <= value <= 16777216"),
+        ("model.input", ["64"], "model.input.0", "an integer, 1 <= value <= 16777216"),
+        ("model.layers", [], "model.layers", "a list of at least 1 elements"),
+        ("model.layers.1.type", "conv9d", "model.layers.1.type", "conv2d, dense, flatten, max_pool2d"),
+        ("model.layers.1.type", MISSING, "model.layers.1.type", "conv2d, dense, flatten, max_pool2d"),
+        ("model.layers.1", 7, "model.layers.1", "an object with a type: conv2d, dense"),
+        ("model.layers.1.units", 0, "model.layers.1.units", "1 <= units <= 65536"),
         ("model.layers.1.units", 1.5, "model.layers.1.units", "an integer"),
         ("model.layers.1.units", True, "model.layers.1.units", "an integer"),
-        ("model.layers.1.units", MISSING, "model.layers.1.units", None),
+        ("model.layers.1.units", MISSING, "model.layers.1.units", "an integer, 1 <= units <= 65536"),
         ("model.layers.1.activation", "swish", "model.layers.1.activation", "linear, relu, sigmoid or tanh"),
         ("model.layers.1.init", "zeros", "model.layers.1.init", "glorot_uniform"),
         ("model.layers.1.bias_init", "ones", "model.layers.1.bias_init", "zeros"),
         ("model.layers.1.use_bias", False, "model.layers.1.use_bias", "true"),
         ("model.layers.1.name", "a b", "model.layers.1.name", "a string that matches"),
-        ("model.layers.1.unit", 3, "model.layers.1.unit", "one of activation, init, bias_init, use_bias, type, name, units"),
+        (
+            "model.layers.1.unit",
+            3,
+            "model.layers.1.unit",
+            "one of activation, init, bias_init, use_bias, type, name, units",
+        ),
         ("model.layers.0.units", 3, "model.layers.0.units", "one of type, name"),
         ("loss", "hinge", "loss", "bce, softmax_cross_entropy or mse"),
-        ("loss", MISSING, "loss", None),
+        ("loss", MISSING, "loss", "bce, softmax_cross_entropy or mse"),
         ("metrics", ["f1"], "metrics.0", "accuracy"),
-        ("metrics", ["accuracy", "accuracy"], "metrics", "at most 1 long"),
-        ("optimizer", MISSING, "optimizer", None),
-        ("optimizer.type", "lion", "optimizer", "sgd, adam"),
-        ("optimizer.lr", 0, "optimizer.lr", "at least"),
-        ("optimizer.lr", -1.0, "optimizer.lr", "at least"),
-        ("optimizer.lr", math.nan, "optimizer.lr", "a finite number"),
-        ("optimizer.lr", 1e39, "optimizer.lr", "at most"),
+        ("metrics", ["accuracy", "accuracy"], "metrics", "a list of at most 1 strings"),
+        ("optimizer", MISSING, "optimizer", "an object with a type: adam, sgd"),
+        ("optimizer.type", "lion", "optimizer.type", "adam, sgd"),
+        ("optimizer.lr", 0, "optimizer.lr", "1.17549e-38 <= lr <= 3.40282e+38"),
+        ("optimizer.lr", -1.0, "optimizer.lr", "1.17549e-38 <= lr <= 3.40282e+38"),
+        ("optimizer.lr", math.nan, "optimizer.lr", "a number, 1.17549e-38 <= lr"),
+        ("optimizer.lr", 1e39, "optimizer.lr", "lr <= 3.40282e+38"),
         ("optimizer.lr", "0.1", "optimizer.lr", "a number"),
-        ("optimizer.beta1", 1, "optimizer.beta1", "below 1"),
-        ("optimizer.eps", 1e-46, "optimizer.eps", "at least"),
+        ("optimizer.beta1", 1, "optimizer.beta1", "0 <= beta1 < 1"),
+        ("optimizer.eps", 1e-46, "optimizer.eps", "1.17549e-38 <= eps"),
         ("optimizer.momentum", 0.9, "optimizer.momentum", "one of type, lr, beta1"),
-        ("optimizer.schedule.type", "step", "optimizer.schedule", "constant, cosine"),
-        ("optimizer.schedule.min_lr", -1, "optimizer.schedule.min_lr", "at least 0"),
+        ("optimizer.schedule.type", "step", "optimizer.schedule.type", "constant, cosine"),
+        ("optimizer.schedule.min_lr", -1, "optimizer.schedule.min_lr", "0 <= min_lr <="),
         ("data.dataset", "digits", "data.dataset", "a string that matches"),
-        ("data.validation.fraction", 1, "data.validation.fraction", "below 1"),
-        ("data.validation.fraction", -0.1, "data.validation.fraction", "at least 0"),
+        ("data.validation.fraction", 1, "data.validation.fraction", "0 <= fraction < 1"),
+        ("data.validation.fraction", -0.1, "data.validation.fraction", "0 <= fraction < 1"),
         ("data.normalize", "standard", "data.normalize", "none"),
         ("data.synthetic", {"kind": "moons", "rows": 5}, "data.synthetic.kind", "two_class_points"),
-        ("train", MISSING, "train", None),
-        ("train.epochs", 0, "train.epochs", "at least 1"),
-        ("train.batch_size", 0, "train.batch_size", "at least 1"),
-        ("train.seed", 2**53, "train.seed", "below 9007199254740992"),
-        ("train.seed", -1, "train.seed", "at least 0"),
+        ("train", MISSING, "train", "an object with epochs, steps"),
+        ("train.epochs", 0, "train.epochs", "1 <= epochs <= 2147483647"),
+        ("train.batch_size", 0, "train.batch_size", "1 <= batch_size <= 16777216"),
+        ("train.seed", 2**53, "train.seed", "0 <= seed < 9007199254740992"),
+        ("train.seed", -1, "train.seed", "0 <= seed < 9007199254740992"),
         ("train.shuffle", 1, "train.shuffle", "true or false"),
         ("train.clip", 1.0, "train.clip", "null, or leave it out"),
         ("train.early_stopping", {}, "train.early_stopping", "null, or leave it out"),
@@ -161,9 +186,9 @@ def test_xavier_is_glorot():
         ("numerics.storage", "float16", "numerics.storage", "float32"),
         ("numerics.on_nonfinite", "ignore", "numerics.on_nonfinite", "stop or continue"),
         ("diagnostics", "some", "diagnostics", "none, basic or full"),
-        ("checkpoint.every_steps", 0, "checkpoint.every_steps", "at least 1"),
-        ("limits.wall_s", 0, "limits.wall_s", "at least 1"),
-        ("limits.max_attempts", 11, "limits.max_attempts", "at most 10"),
+        ("checkpoint.every_steps", 0, "checkpoint.every_steps", "1 <= every_steps <= 2147483647"),
+        ("limits.wall_s", 0, "limits.wall_s", "1 <= wall_s"),
+        ("limits.max_attempts", 11, "limits.max_attempts", "1 <= max_attempts <= 10"),
         ("fine_tune", {}, "fine_tune", "null, or leave it out"),
         ("throttle", 1, "throttle", "null, or leave it out"),
         ("inspect", 1, "inspect", "null, or leave it out"),
@@ -171,14 +196,30 @@ def test_xavier_is_glorot():
         ("deadline", "2027-01-31", "deadline", "a string that matches"),
     ],
 )
-def test_one_fault(path: str, value: Any, field: str, legal: str | None):
-    """Each wrong value is named with its plain dotted path and with what would be right."""
+def test_one_fault(path: str, value: Any, field: str, legal: str):
+    """Each wrong value is named with its plain dotted path and with what would be right, in plain words."""
     (fault,) = faults_of(with_value(path, value))
     assert fault.field == field
-    if legal is None:
-        assert fault.message == "is missing"
-    else:
-        assert legal in (fault.legal or "")
+    assert legal in (fault.legal or "")
+    assert (fault.message == "is missing") == (value is MISSING)
+    for jargon in ("input", "valid dictionary", "instance", "tag", "discriminator", "after", "literal"):
+        assert jargon not in fault.message.split()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "shown"),
+    [
+        ("optimizer.lr", math.nan, "NaN"),
+        ("optimizer.lr", math.inf, "Infinity"),
+        ("loss", {"a": [True, None, math.nan]}, {"a": [True, None, "NaN"]}),
+        ("loss", ["x" * 300], json.dumps(["x" * 300])[:200] + "..."),
+        ("train.shuffle", 1.5, 1.5),
+    ],
+)
+def test_the_value_is_told_as_json(path: str, value: Any, shown: Any):
+    """Not as Python writes it; long ones are cut."""
+    (fault,) = faults_of(with_value(path, value))
+    assert fault.value == shown
 
 
 @pytest.mark.parametrize(
