@@ -79,7 +79,7 @@ def _fault(place: _Place, item: dict[str, Any], root: Schema, prefix: str) -> Fa
     context = cast(dict[str, Any], item.get("ctx") or {})
     value = item.get("input")
     path = [*([prefix] if prefix else []), *place.path]
-    message = _MESSAGES.get(kind)
+    message = str(context["error"]) if kind == "value_error" else _MESSAGES.get(kind)
     name = place.path[-1] if place.path and not place.path[-1].isdigit() else "value"
     legal = describe(place.schemas, name, root)
     if kind == "extra_forbidden":
@@ -121,7 +121,7 @@ def shown(value: Any) -> Any:
 def _place(loc: Sequence[int | str], root: Schema) -> _Place:
     """Follow an error's path through the schema; pydantic puts the tags of unions and the names of forms into it."""
     path: list[str] = []
-    schemas = flat(root, root)
+    schemas: Sequence[Schema] = flat(root, root)
     holder: Sequence[Schema] = []
     branch: tuple[str, ...] | None = None
     for element in loc:
