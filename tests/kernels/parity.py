@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from texelgrad.rng import RandomStream, Stream
 
-from .specs import LOSSES, OPTIMIZERS, Array, Spec, mlp
+from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, kernel_shapes, named_layers, pool
+from .specs import OPTIMIZERS, Array, Spec
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 STEPS = 50
@@ -36,12 +36,13 @@ class Run:
     weights: Weights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A net, a loss, an optimizer; rows do not fill the last batch."""
 
-    sizes: tuple[int, ...]
-    activation: str
+    net: str
+    input: Shape
+    layers: list[Layer]
     loss: str
     optimizer: str
     rows: int
@@ -50,25 +51,26 @@ class Case:
     @property
     def name(self) -> str:
         """Such as softmax_cross_entropy-adam; also the golden file's name."""
-        return f"{self.loss}-{self.optimizer}"
+        return f"{self.net}-{self.optimizer}"
 
     def spec(self, seed: int) -> Spec:
         """The job spec, with a cosine schedule over the 50 steps."""
         optimizer = OPTIMIZERS[self.optimizer] | {"schedule": {"type": "cosine", "min_lr": 0.001}}
-        return mlp(
-            self.sizes, self.loss, activation=self.activation, optimizer=optimizer,
+        return cnn(
+            self.input, self.layers, self.loss, optimizer=optimizer,
             steps=STEPS, seed=seed, batch_size=self.batch_size,
         )  # fmt: skip
 
     def data(self, seed: int) -> tuple[Array, Array]:
         """Normal inputs; targets that a rule with noise gives, so that there is something to learn."""
         random = RandomStream(seed, Stream.SYNTHETIC)
-        inputs, outputs = self.sizes[0], self.sizes[-1]
+        inputs, outputs = math.prod(self.input), self.layers[-1]["units"]
         x = random.normal(self.rows * inputs).reshape(self.rows, inputs).astype(np.float32)
         rule = random.normal(inputs * outputs).reshape(inputs, outputs)
         z = x @ rule / math.sqrt(inputs) + 0.3 * random.normal(self.rows * outputs).reshape(
             self.rows, outputs
         )
+        x = x.reshape(self.rows, *self.input)
         if self.loss == "mse":
             return x, z.astype(np.float32)
         if self.loss == "bce":
@@ -78,13 +80,14 @@ class Case:
     def initial_weights(self, seed: int) -> Weights:
         """What the seed gives by docs/page-protocol.md: Glorot, or He before a relu, uniform; biases zero."""
         weights: Weights = {}
-        for index, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
-            he = self.activation == "relu" and index < len(self.sizes) - 2
-            limit = math.sqrt(3 * (2 / fan_in if he else 2 / (fan_in + fan_out)))
-            draws = RandomStream(seed, Stream.INIT, index).uniform(fan_in * fan_out)
-            kernel = ((2 * draws - 1) * limit).astype(np.float32).reshape(fan_in, fan_out)
-            weights[f"dense_{index + 1}.kernel"] = kernel
-            weights[f"dense_{index + 1}.bias"] = np.zeros(fan_out, np.float32)
+        spec = self.spec(seed)
+        relu = {name for name, layer, _ in named_layers(spec) if layer.get("activation") == "relu"}
+        for index, (name, shape) in enumerate(kernel_shapes(spec).items()):
+            fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
+            limit = math.sqrt(3 * (2 / fan_in if name in relu else 2 / (fan_in + fan_out)))
+            draws = RandomStream(seed, Stream.INIT, index).uniform(math.prod(shape))
+            weights[f"{name}.kernel"] = ((2 * draws - 1) * limit).astype(np.float32).reshape(shape)
+            weights[f"{name}.bias"] = np.zeros(shape[-1], np.float32)
         return weights
 
     def batches(self, seed: int) -> Iterator[Array]:
@@ -100,17 +103,19 @@ class Case:
         return low + (lr - low) * (1 + math.cos(math.pi * step / STEPS)) / 2
 
 
-NETS: dict[str, dict[str, Any]] = {
-    "bce": {"sizes": (2, 32, 1), "activation": "relu", "rows": 100, "batch_size": 32},
-    "mse": {"sizes": (6, 16, 3), "activation": "tanh", "rows": 45, "batch_size": 16},
-    "softmax_cross_entropy": {
-        "sizes": (20, 32, 16, 5),
-        "activation": "sigmoid",
-        "rows": 90,
-        "batch_size": 32,
-    },
-}
-CASES = [Case(**NETS[loss], loss=loss, optimizer=optimizer) for loss in LOSSES for optimizer in OPTIMIZERS]
+CASES = [
+    *(Case("bce", (2,), [dense(32, "relu"), dense(1)], "bce", name, 100, 32) for name in OPTIMIZERS),
+    *(Case("mse", (6,), [dense(16, "tanh"), dense(3)], "mse", name, 45, 16) for name in OPTIMIZERS),
+    *(
+        Case("softmax_cross_entropy", (20,), [dense(32, "sigmoid"), dense(16, "sigmoid"), dense(5)], "softmax_cross_entropy", name, 90, 32)
+        for name in OPTIMIZERS
+    ),
+    Case(
+        "cnn", (8, 8, 2),
+        [conv(6, 3, "relu"), pool(2), conv(9, 3, "relu", padding="same"), FLATTEN, dense(16, "relu"), dense(5)],
+        "softmax_cross_entropy", "adam", 45, 16,
+    ),
+]  # fmt: skip
 
 
 def torch_run(case: Case, seed: int, precision: Precision) -> Run:
@@ -130,7 +135,25 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         if options["type"] == "adam"
         else torch.optim.SGD(weights.values(), lr=options["lr"], momentum=options.get("momentum", 0))
     )
-    act = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[case.activation]
+    activations: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "linear": lambda h: h, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
+    }  # fmt: skip
+
+    def apply(name: str, layer: Layer, h: torch.Tensor) -> torch.Tensor:
+        """One layer, images in PyTorch's order [rows, channels, height, width]."""
+        match layer["type"]:
+            case "flatten":
+                return h.permute(0, 2, 3, 1).flatten(1)
+            case "max_pool2d":
+                return functional.max_pool2d(h, layer["size"])
+            case "conv2d":
+                kernel = weights[f"{name}.kernel"].permute(3, 2, 0, 1).contiguous()
+                padding = layer.get("padding", "valid")
+                z = functional.conv2d(h, kernel, weights[f"{name}.bias"], padding=padding)
+            case _:
+                z = h @ weights[f"{name}.kernel"] + weights[f"{name}.bias"]
+        return activations[layer["activation"]](z)
+
     loss_of = {
         "bce": functional.binary_cross_entropy_with_logits,
         "mse": functional.mse_loss,
@@ -139,15 +162,15 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     x, y = case.data(seed)
     target = torch.tensor(y).long() if y.dtype == np.int32 else torch.tensor(y, dtype=dtype)
     inputs = torch.tensor(x, dtype=dtype)
-    last, losses = len(case.sizes) - 1, np.empty(STEPS)
+    inputs = inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs
+    losses, layers = np.empty(STEPS), named_layers(case.spec(seed))
     for step, batch in enumerate(case.batches(seed)):
         rows = torch.from_numpy(batch)
         for group in optimizer.param_groups:
             group["lr"] = case.learning_rate(step)
         h = inputs[rows]
-        for layer in range(1, last + 1):
-            h = h @ weights[f"dense_{layer}.kernel"] + weights[f"dense_{layer}.bias"]
-            h = act(h) if layer < last else h
+        for name, layer, _ in layers:
+            h = apply(name, layer, h)
         loss = loss_of(h, target[rows])
         losses[step] = loss.item()
         optimizer.zero_grad()
