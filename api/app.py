@@ -16,6 +16,7 @@ from api import (
     files,
     inspection,
     jobs,
+    monitoring,
     problems,
     security,
     service,
@@ -62,6 +63,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     for part in (jobs, inspection, files, streams, datasets, contents, service, sessions, webhooks):
         app.register_api(part.routes.blueprint)
     service.register_health(app)
+    monitoring.register(app)
     describe(app)
 
     @app.route("/openapi.json")

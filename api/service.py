@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from sqlalchemy import text
 
 from api.auth import caller
@@ -17,11 +17,13 @@ from api.responses import json_response
 from api.routing import Routes
 from api.views import worker_view
 from texelgrad import repository
-from texelgrad.db import revisions
+from texelgrad.db import Database, now_us, revisions
 from texelgrad.keys import Role
+from texelgrad.repository.gauges import last_training_us
 from texelgrad.submit import estimate_job
 
 routes = Routes("service")
+_PROOF_US = 600 * 1_000_000
 _WORKERS_US = 24 * 3600 * 1_000_000  # how long a worker that is silent is listed
 
 
@@ -63,7 +65,7 @@ def register_health(app: Flask) -> None:
 
     @app.route("/readyz")
     def readyz() -> Response:  # pyright: ignore[reportUnusedFunction]
-        """200 where jobs can be taken; 503 says what is missing."""
+        """200 where jobs can be taken, with `?deep=1` also lately trained; 503 says what is missing."""
         db = services().db
         try:
             with db.read() as session:
@@ -74,4 +76,17 @@ def register_health(app: Flask) -> None:
         if current != head:
             detail = f"The schema is at {current}, this code needs {head}: run `texelgrad migrate`."
             return problem(503, "not_migrated", "The database is not migrated", detail)
+        if request.args.get("deep") == "1":
+            return _trains(db) or json_response({"status": "ok", "revision": current, "trains": True})
         return json_response({"status": "ok", "revision": current})
+
+
+def _trains(db: Database) -> Response | None:
+    """None where some worker trained, or proved that it can, within the last ten minutes; else why not."""
+    with db.read() as session:
+        last, now = last_training_us(session), now_us(session)
+    if last is not None and now - last <= _PROOF_US:
+        return None
+    when = f"The last was {(now - last) / 60e6:.0f} minutes ago." if last else "None ever did."
+    detail = f"No worker has trained, or proved that it can, within the last 10 minutes. {when}"
+    return problem(503, "not_training", "No worker trains", detail)
