@@ -5,46 +5,45 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from texelgrad import __version__
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
-from texelgrad.errors import TexelgradError
+from texelgrad.console import Readable
+from texelgrad.console import console as console_of
+from texelgrad.plain_json import plain_json
 from texelgrad.worker_commands import workers
 
 _INTERRUPTED = 130
-P = ParamSpec("P")
-console = Console(highlight=False)
-complaints = Console(stderr=True, highlight=False)
+_ANY_DATASET = "ds_" + "0" * 26  # stands for the data set that is not uploaded yet
+console = console_of()
+complaints = console_of(stderr=True)
 
 
-def readable(command: Callable[P, None]) -> Callable[P, None]:
-    """Show what went wrong as a message instead of a traceback, and exit with 1."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except (TexelgradError, OSError) as error:
-            complaints.print(f"[red]error[/red] {type(error).__name__}", markup=True)
-            complaints.print(str(error), markup=False)
-            sys.exit(1)
-
-    return run
+def _writable(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """The file to write, refused before anything is trained for it where it can't be."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(path.parent)!r}; make it first")
+    if path is not None and path.is_dir():
+        raise click.BadParameter(f"{str(path)!r} is a folder; name a file")
+    return path
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Readable, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
-@click.option("--url", envvar="TEXELGRAD_URL", help="Address of the service.", metavar="URL")
+@click.option(
+    "--url",
+    envvar="TEXELGRAD_URL",
+    metavar="URL",
+    show_envvar=True,
+    help="Address of the service; http://127.0.0.1:8321 by default.",
+)
 @click.pass_context
 def main(context: click.Context, url: str | None) -> None:
     """Train neural networks in headless Chromium, as a service."""
@@ -58,7 +57,6 @@ main.add_command(keys)
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the database and the logs.")
-@readable
 def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
     """Run the service on this machine: redis, API, worker and keeper, until Ctrl-C."""
     from texelgrad.config import Settings
@@ -66,7 +64,7 @@ def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
     from texelgrad.supervisor import Supervisor
 
     given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
     keys_required(settings)  # before anything starts
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     Supervisor(settings, say=_say).run()
@@ -76,13 +74,12 @@ main.add_command(workers)
 
 
 @main.command()
-@readable
 def migrate() -> None:
     """Bring the database's schema up to date. `serve` does that by itself."""
     from texelgrad.config import Settings
     from texelgrad.db import Database, upgrade
 
-    database = Database(Settings().database)
+    database = Database(Settings.load().database)
     upgrade(database)
     database.close()
     console.print("the schema is up to date")
@@ -94,9 +91,13 @@ def migrate() -> None:
     "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
 )
 @click.option("--target", help="Column with the targets, of a CSV file.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the weights there, as safetensors.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    callback=_writable,
+    help="Write the weights there, as safetensors.",
+)
 @click.pass_obj
-@readable
 def train(url: str | None, spec: Path, data: Path | None, target: str | None, out: Path | None) -> None:
     """Train the job that SPEC, a JSON file, describes, and watch it. Ctrl-C cancels it."""
     with Client(url) as client:
@@ -119,12 +120,11 @@ def train(url: str | None, spec: Path, data: Path | None, target: str | None, ou
 @click.option("--status", help="Only jobs in this state.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1))
 @click.pass_obj
-@readable
 def jobs(url: str | None, status: str | None, limit: int) -> None:
     """List jobs, newest first."""
     table = Table(box=None)
     table.add_column("id", no_wrap=True)
-    table.add_column("name", max_width=30, no_wrap=True)
+    table.add_column("name", max_width=30 if console.is_terminal else None, no_wrap=True)
     for heading in ("state", "step", "loss"):
         table.add_column(heading)
     with Client(url) as client:
@@ -137,10 +137,11 @@ def jobs(url: str | None, status: str | None, limit: int) -> None:
 
 @main.command()
 @click.argument("job_id")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), callback=_writable, help="File to write."
+)
 @click.option("--format", "format_", default="safetensors", type=click.Choice(["safetensors", "npz"]))
 @click.pass_obj
-@readable
 def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
     """Download a job's trained weights."""
     with Client(url) as client:
@@ -150,7 +151,6 @@ def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
 @main.command()
 @click.argument("job_id")
 @click.pass_obj
-@readable
 def cancel(url: str | None, job_id: str) -> None:
     """Cancel a job."""
     with Client(url) as client:
@@ -164,7 +164,6 @@ def cancel(url: str | None, job_id: str) -> None:
 )
 @click.option("--target", help="Column with the targets, of a CSV file.")
 @click.pass_obj
-@readable
 def estimate(url: str | None, spec: Path, data: Path | None, target: str | None) -> None:
     """Say what the job would take, without queueing it."""
     with Client(url) as client:
@@ -174,7 +173,6 @@ def estimate(url: str | None, spec: Path, data: Path | None, target: str | None)
 @main.command()
 @click.argument("job_id")
 @click.pass_obj
-@readable
 def diagnostics(url: str | None, job_id: str) -> None:
     """Show the precision report of the device that trained a job, as JSON."""
     with Client(url) as client:
@@ -221,11 +219,21 @@ def _read_spec(path: Path) -> dict[str, Any]:
 
 
 def _with_data(client: Client, spec: dict[str, Any], data: Path | None, target: str | None) -> dict[str, Any]:
-    """The spec with the uploaded file as its data set."""
+    """The spec with the uploaded file as its data set; the spec is checked before anything is sent."""
     if data is None:
         return spec
+    from texelgrad.spec import parse_spec
+
+    spec = plain_json(spec)
+    parse_spec(_on_dataset(spec, _ANY_DATASET))
     dataset = client.upload_dataset(data, target=target)
-    return {**spec, "data": {**spec.get("data", {}), "dataset": dataset["id"]}}
+    return _on_dataset(spec, dataset["id"])
+
+
+def _on_dataset(spec: dict[str, Any], dataset_id: str) -> dict[str, Any]:
+    """The spec with this data set; data that is no object is left for the check to refuse."""
+    data = spec.get("data", {})
+    return {**spec, "data": {**data, "dataset": dataset_id}} if isinstance(data, dict) else spec
 
 
 def _print_json(value: Any) -> None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from texelgrad.console import Readable
+
 if TYPE_CHECKING:
     from texelgrad.db import Database
 
 _ROLES = ("admin", "user", "read")
 
 
-@click.group()
+@click.group(cls=Readable)
 def keys() -> None:
     """API keys: needed on any address but loopback. Works on the database of the settings."""
 
@@ -76,14 +78,10 @@ def list_(owner: str | None) -> None:
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
     """Make a key worthless at once, with the browser sessions that it opened."""
-    from texelgrad.errors import NotFound
     from texelgrad.repository import keys as repository
 
-    try:
-        with _database() as db, db.write() as session:
-            repository.revoke_key(session, key_id)
-    except NotFound as error:
-        raise click.ClickException(str(error)) from error
+    with _database() as db, db.write() as session:
+        repository.revoke_key(session, key_id)
     click.echo(f"{key_id} is revoked")
 
 
@@ -93,7 +91,7 @@ def _database() -> Generator[Database]:
     from texelgrad.config import Settings
     from texelgrad.db import Database, upgrade
 
-    database = Database(Settings().database)
+    database = Database(Settings.load().database)
     try:
         upgrade(database)
         yield database

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 
-from texelgrad.errors import Fault, TexelgradError
+from texelgrad.errors import Fault, TexelgradError, fault_line
 from texelgrad.jsonable import to_float
+from texelgrad.plain_json import plain_json
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 FINAL_STATES = frozenset({"succeeded", "failed", "cancelled", "aborted"})
@@ -40,13 +41,8 @@ class ApiError(TexelgradError):
         self.code = code
         self.detail = detail
         self.faults = faults
-        lines = [
-            f"  {fault.field}: {fault.message}" + (f" (legal: {fault.legal})" if fault.legal else "")
-            for fault in faults
-        ]
-        super().__init__(
-            "\n".join([f"{status} {code}: {detail}", *lines] if not faults else [f"{status} {code}:", *lines])
-        )
+        head = f"{status} {code}:" if faults else f"{status} {code}: {detail}"
+        super().__init__("\n".join([head, *map(fault_line, faults)]))
 
 
 class Unreachable(TexelgradError):
@@ -145,11 +141,14 @@ class Client:
     def create_job(self, spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Job:
         """Queue a job. Sent again after a broken connection, but never queued twice.
 
+        NumPy scalars in the spec count as the numbers that they are.
+
         Raises:
+            Invalid: the spec holds what JSON can't, such as NaN or an array; names every field.
             ApiError: the spec is wrong; names every fault.
         """
         key = idempotency_key or str(uuid.uuid4())
-        return self._json("POST", "jobs", again=True, json=dict(spec), headers={"Idempotency-Key": key})
+        return self._json("POST", "jobs", again=True, json=plain_json(spec), headers={"Idempotency-Key": key})
 
     def job(self, job_id: str) -> Job:
         """What is known of a job now."""
@@ -211,10 +210,14 @@ class Client:
         """Write the weights to a file, which is there only once it is complete."""
         target = Path(path)
         partial = target.with_name(f"{target.name}.part")
-        with partial.open("wb") as file:
-            for piece in self._download(job_id, format):
-                file.write(piece)
-        return partial.replace(target)
+        try:
+            with partial.open("wb") as file:
+                for piece in self._download(job_id, format):
+                    file.write(piece)
+            return partial.replace(target)
+        except BaseException:  # Ctrl-C too: what is not complete is of no use
+            partial.unlink(missing_ok=True)
+            raise
 
     def diagnostics(self, job_id: str) -> dict[str, Any]:
         """The precision report of the device that trained the job."""
@@ -222,7 +225,7 @@ class Client:
 
     def estimate(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """What a job would take: parameters, operations a step, bytes."""
-        return self._json("POST", "estimates", again=True, json=dict(spec))
+        return self._json("POST", "estimates", again=True, json=plain_json(spec))
 
     def train(self, spec: Mapping[str, Any], progress: Callable[[Job], None] | None = None) -> Job:
         """Queue a job and wait for it. Raises JobEnded where it does not succeed."""

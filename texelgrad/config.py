@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import tempfile
 from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from texelgrad.errors import Fault, Invalid
+from texelgrad.spec_faults import faults_of
 
 MIB = 1 << 20
+_DATABASES = ("sqlite", "postgres", "postgresql", "postgresql+psycopg")
+_BROKERS = ("redis", "rediss", "redis+socket")
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_HOST = re.compile(r"\*|\[[0-9A-Fa-f:.]+\]|[\w.-]+")
+
+HostList = Annotated[list[str], NoDecode]  # read here, so that a wrong one is refused like any other setting
 
 
 class Settings(BaseSettings):
@@ -27,7 +39,7 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address that the API listens on.")
     port: int = Field(default=8321, ge=0, le=65535, description="Port of the API; 0 takes a free one.")
-    allowed_hosts: list[str] = Field(
+    allowed_hosts: HostList = Field(
         default=["127.0.0.1", "localhost", "[::1]"],
         description="Host headers that the API answers to, without port, as a JSON list.",
     )
@@ -80,7 +92,7 @@ class Settings(BaseSettings):
     allow_software: bool = Field(
         default=True, description="Train on software renderers too; such runs say so."
     )
-    gpu_recipe: str = Field(
+    gpu_recipe: Literal["", "vulkan", "gl-egl", "default", "swiftshader"] = Field(
         default="", description="Name of the one launch recipe to use. Empty: try all in order."
     )
 
@@ -97,10 +109,54 @@ class Settings(BaseSettings):
     max_streams: int = Field(
         default=32, ge=1, description="Event streams that one API process serves at once."
     )
-    webhook_hosts: list[str] = Field(
+    webhook_hosts: HostList = Field(
         default=[], description="Hosts of this network that webhooks may call, by http too, as a JSON list."
     )
-    log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="DEBUG, INFO, WARNING or ERROR."
+    )
+
+    @classmethod
+    def load(cls, **given: Any) -> Self:
+        """From the environment, `given` first. Raises Invalid with every fault, each by its variable's name."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise Invalid([_by_variable(fault) for fault in faults_of(error, cls)]) from None
+
+    @field_validator("database_url", "broker_url")
+    @classmethod
+    def _known_scheme(cls, url: str, info: ValidationInfo) -> str:
+        schemes = _DATABASES if info.field_name == "database_url" else _BROKERS
+        scheme, separator, _ = url.partition("://")
+        if url and not (separator and scheme in schemes):
+            raise ValueError(f"must start with one of {', '.join(f'{name}://' for name in schemes)}")
+        return url
+
+    @field_validator("allowed_hosts", "webhook_hosts", mode="before")
+    @classmethod
+    def _json_list(cls, hosts: Any) -> Any:
+        if not isinstance(hosts, str):
+            return hosts
+        try:
+            return json.loads(hosts)
+        except ValueError:
+            raise ValueError('must be a JSON list, such as ["train.example", "localhost"]') from None
+
+    @field_validator("allowed_hosts", "webhook_hosts")
+    @classmethod
+    def _plain_hosts(cls, hosts: list[str]) -> list[str]:
+        if wrong := [host for host in hosts if not _HOST.fullmatch(host)]:
+            raise ValueError(
+                f"{wrong[0]!r} is no host: leave out scheme, port and path, write IPv6 in brackets"
+            )
+        return hosts
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, level: Any) -> Any:
+        upper = level.upper() if isinstance(level, str) else ""
+        return upper if upper in _LOG_LEVELS else level
 
     @field_validator("data_dir")
     @classmethod
@@ -128,3 +184,12 @@ class Settings(BaseSettings):
     def broker(self) -> str:
         """The Celery broker URL in force."""
         return self.broker_url or f"redis+socket://{self.redis_socket}"
+
+
+def _by_variable(fault: Fault) -> Fault:
+    """The fault as the user can mend it: the variable and its value in words."""
+    name, _, index = fault.field.partition(".")
+    message = fault.message.removeprefix("value error, ")
+    where = f"TEXELGRAD_{name.upper()}"
+    legal = f"empty{fault.legal}" if fault.legal and fault.legal.startswith(",") else fault.legal
+    return Fault(f"{where}.{index}" if index else where, f"{fault.value!r}: {message}", fault.value, legal)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_MAX_FAULTS = 100
+_MAX_TOLD = 10  # in the message; the rest is in the list
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -21,6 +24,11 @@ class Fault:
         return {"field": self.field, "value": self.value, "message": self.message, "legal": self.legal}
 
 
+def fault_line(fault: Fault) -> str:
+    """A fault for people: its field, what is wrong, what would be legal."""
+    return f"  {fault.field}: {fault.message}" + (f" (legal: {fault.legal})" if fault.legal else "")
+
+
 class TexelgradError(Exception):
     """Root of everything that texelgrad raises on purpose."""
 
@@ -32,13 +40,17 @@ class Invalid(TexelgradError):
 
     code = "invalid"
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("; ".join(f"{fault.field}: {fault.message}" for fault in self.faults))
+    def __init__(self, faults: Sequence[Fault], more: int = 0) -> None:
+        """Up to 100 faults are kept; `more` were found besides them, and are only counted."""
+        self.faults = tuple(faults[:_MAX_FAULTS])
+        self.more = more + len(faults) - len(self.faults)
+        told = [f"{fault.field}: {fault.message}" for fault in self.faults[:_MAX_TOLD]]
+        untold = self.more + len(self.faults) - len(told)
+        super().__init__("; ".join(told) + (f"; and {untold} more" if untold else ""))
 
 
-class TooLarge(TexelgradError):
-    """An upload or a request exceeds a limit of the settings."""
+class TooLarge(Invalid):
+    """An upload or a request exceeds a limit of the settings; the fault names both."""
 
     code = "too_large"
 

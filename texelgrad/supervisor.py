@@ -24,6 +24,7 @@ from types import FrameType
 import httpx
 from redis import Redis
 from redis.exceptions import RedisError
+from sqlalchemy.exc import OperationalError
 
 from texelgrad.config import Settings
 from texelgrad.db import Database, upgrade
@@ -82,9 +83,7 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         self._logs.mkdir(parents=True, exist_ok=True)
         with _only_one(self._settings.data_dir), _listen(self._settings) as listener:
-            database = Database(self._settings.database)
-            upgrade(database)
-            database.close()
+            _migrate(self._settings)
             try:
                 if redis:
                     self._start(Part("redis", _redis_command(redis, self._settings), stop_s=5.0))
@@ -170,6 +169,17 @@ class Supervisor:
                 process.wait()
                 if left:
                     _log.error("%s: processes %s could not be ended", part.name, left)
+
+
+def _migrate(settings: Settings) -> None:
+    database = Database(settings.database)
+    try:
+        upgrade(database)
+    except OperationalError as error:
+        shown = database.url.render_as_string(hide_password=True)
+        raise Unavailable(f"The database {shown} can't be used: {error.orig}") from error
+    finally:
+        database.close()
 
 
 def _check_checkout() -> None:

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from texelgrad.errors import TexelgradError
+from texelgrad.console import Readable, console
 
 if TYPE_CHECKING:  # the command needs no database unless it is used
     from texelgrad.db import Database
 
 
-@click.group()
+@click.group(cls=Readable)
 def workers() -> None:
     """See workers, and take them out of service. Reads TEXELGRAD_DATABASE_URL, or TEXELGRAD_DATA_DIR."""
 
@@ -33,7 +32,7 @@ def list_() -> None:
         for worker in repository.list_workers(session):
             if worker.state != "stopped":
                 table.add_row(worker.id, worker.state, worker.attempt_id, worker.renderer)
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 @workers.command()
@@ -50,14 +49,12 @@ def drain(worker_id: str, undo: bool) -> None:
 
 @contextmanager
 def _database() -> Generator[Database]:
-    """The database of the settings; what the service refuses is shown as a message."""
+    """The database of the settings."""
     from texelgrad.config import Settings
     from texelgrad.db import Database
 
-    database = Database(Settings().database)
+    database = Database(Settings.load().database)
     try:
         yield database
-    except TexelgradError as error:
-        raise click.ClickException(str(error)) from error
     finally:
         database.close()

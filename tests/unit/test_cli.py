@@ -26,6 +26,15 @@ JOB: dict[str, Any] = {
 }
 
 
+SPEC: dict[str, Any] = {
+    "model": {"input": [1], "layers": [{"type": "dense", "units": 1}]},
+    "loss": "mse",
+    "optimizer": {"type": "sgd", "lr": 0.1},
+    "data": {"validation": {"fraction": 0.2}},
+    "train": {"steps": 3},
+}
+
+
 def _serve(answers: Service, seen: list[httpx.Request], request: httpx.Request) -> httpx.Response:
     request.read()
     seen.append(request)
@@ -92,17 +101,111 @@ def test_diagnostics_are_json(texelgrad: Callable[..., Result]):
     assert json.loads(result.output) == report
 
 
+@pytest.fixture
+def spec(tmp_path: Path) -> Callable[..., str]:
+    """Writes a spec with some sections replaced, and data.csv beside it; returns the spec's path."""
+
+    def write(**sections: Any) -> str:
+        (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+        (tmp_path / "spec.json").write_text(json.dumps({**SPEC, **sections}))
+        return str(tmp_path / "spec.json")
+
+    return write
+
+
 def test_an_estimate_with_a_file_uploads_it(
-    texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]
+    texelgrad: Callable[..., Result], tmp_path: Path, spec: Callable[..., str], seen: list[httpx.Request]
 ):
     """The spec keeps what it says of its data and gets the new data set's id."""
-    (tmp_path / "spec.json").write_text(json.dumps({"data": {"validation": {"fraction": 0.2}}}))
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
-    words = ["estimate", str(tmp_path / "spec.json"), "--data", str(tmp_path / "data.csv"), "--target", "b"]
+    words = ["estimate", spec(), "--data", str(tmp_path / "data.csv"), "--target", "b"]
     answers = {"POST /v1/datasets": (201, {"id": "ds_1"}), "POST /v1/estimates": (200, {"parameters": 3})}
     result = texelgrad(words, answers)
     assert json.loads(result.output) == {"parameters": 3}
-    assert json.loads(seen[1].content) == {"data": {"validation": {"fraction": 0.2}, "dataset": "ds_1"}}
+    assert json.loads(seen[1].content)["data"] == {"validation": {"fraction": 0.2}, "dataset": "ds_1"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "complaint"),
+    [
+        ({"data": None}, "data: "),
+        ({"data": [1]}, "data: "),
+        ({"data": {"synthetic": {"kind": "xor", "rows": 9}}}, "takes one of dataset and synthetic"),
+        ({"optimizer": {"type": "sgd", "lr": float("nan")}}, "optimizer.lr: is nan, which JSON can't hold"),
+        ({"loss": "hinge", "train": {}}, "loss: "),
+    ],
+)
+def test_a_wrong_spec_is_refused_before_its_data_is_sent(
+    texelgrad: Callable[..., Result],
+    tmp_path: Path,
+    spec: Callable[..., str],
+    seen: list[httpx.Request],
+    sections: dict[str, Any],
+    complaint: str,
+):
+    """By field, without a traceback; a gigabyte is not uploaded for a typing error."""
+    result = texelgrad(["train", spec(**sections), "--data", str(tmp_path / "data.csv"), "--target", "b"], {})
+    assert (result.exit_code, seen) == (1, [])
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(("target", "complaint"), [("none/w", "no folder"), ("", "is a folder")])
+def test_weights_that_could_not_be_written_are_not_trained(
+    texelgrad: Callable[..., Result],
+    tmp_path: Path,
+    spec: Callable[..., str],
+    seen: list[httpx.Request],
+    target: str,
+    complaint: str,
+):
+    """Nobody waits an hour to learn of a missing folder."""
+    result = texelgrad(["train", spec(), "--out", str(tmp_path / target)], {})
+    assert (result.exit_code, seen) == (2, [])
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "legal"),
+    [
+        ("LOG_LEVEL", "loud", "DEBUG, INFO"),
+        ("GPU_RECIPE", "metal", "vulkan"),
+        ("DATABASE_URL", "mysql://here", "postgresql://"),
+        ("ALLOWED_HOSTS", "a,b", "JSON list"),
+    ],
+)
+def test_a_wrong_setting_is_told_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, legal: str
+):
+    """The variable, its value and what is legal; no traceback, no folder, no process."""
+    monkeypatch.setenv(f"TEXELGRAD_{name}", value)
+    result = CliRunner().invoke(cli.main, ["serve", "--data-dir", str(tmp_path / "d")])
+    assert result.exit_code == 1
+    assert [word for word in (f"TEXELGRAD_{name}", repr(value), legal) if word not in result.stderr] == []
+    assert "ready" not in result.output
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_database_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Without its password and without a traceback."""
+    monkeypatch.setenv("TEXELGRAD_DATABASE_URL", "postgresql://u:secret@127.0.0.1:9/db")
+    (tmp_path / "d").mkdir()
+    result = CliRunner().invoke(cli.main, ["serve", "--port", "0", "--data-dir", str(tmp_path / "d")])
+    assert result.exit_code == 1
+    assert "u:***@127.0.0.1:9/db can't be used" in result.stderr
+    assert "secret" not in result.stderr
+
+
+def test_lines_are_whole_where_no_terminal_reads(texelgrad: Callable[..., Result]):
+    """A long name or message would be folded in the middle of what a script looks for."""
+    name = "a name of more than thirty letters " * 9
+    page = {"items": [{**JOB, "name": name}], "next_cursor": None}
+    lines = texelgrad(["jobs"], {"GET /v1/jobs": (200, page)}).output.splitlines()
+    assert len(lines) == 2
+    assert name.strip() in lines[1]
+    problem = {"code": "conflict", "detail": name, "errors": []}
+    assert (
+        name.strip()
+        in texelgrad(["cancel", "job_01"], {"POST /v1/jobs/job_01/cancel": (409, problem)}).stderr
+    )
 
 
 def test_a_refusal_is_readable(texelgrad: Callable[..., Result], tmp_path: Path):

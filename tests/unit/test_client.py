@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from safetensors.numpy import save
 import texelgrad.client
 from texelgrad import Client
 from texelgrad.client import ApiError, JobEnded, Unreachable
+from texelgrad.errors import Invalid
 
 Answer = httpx.Response | Exception
 WEIGHTS = {
@@ -188,6 +191,45 @@ def test_weights_that_are_not_there_yet():
     script = Script(_problem(409, "conflict"))
     with client_of(script) as client, pytest.raises(ApiError, match="409"):
         client.weights("job_1")
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_refused_download_leaves_no_file(tmp_path: Path, status: int):
+    """Neither the file nor its unfinished beginning."""
+    with client_of(Script(_problem(status, "no"))) as client, pytest.raises(ApiError, match=str(status)):
+        client.download_weights("job_1", tmp_path / "w")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numpy_scalars_in_a_spec_are_numbers():
+    """A seed or a width that came out of NumPy is what it says."""
+    script = Script(_job("queued"), _job("queued"))
+    spec = {"a": np.int64(64), "b": [np.float32(0.5), np.bool_(True)], "c": (1, None)}
+    with client_of(script) as client:
+        client.create_job(spec)
+        client.estimate(spec)
+    for request in script.requests:
+        assert json.loads(request.content) == {"a": 64, "b": [0.5, True], "c": [1, None]}
+
+
+def test_what_json_can_not_hold_is_named_by_field():
+    """Every field at once, before anything is sent."""
+    spec: dict[str, Any] = {
+        "train": {"seed": math.nan, "lr": np.float32(np.inf)},
+        "layers": [1, np.zeros(2), {3: None}],
+    }
+    script = Script()
+    with client_of(script) as client, pytest.raises(Invalid) as caught:
+        client.create_job(spec)
+    assert [fault.field for fault in caught.value.faults] == [
+        "train.seed",
+        "train.lr",
+        "layers.1",
+        "layers.2.3",
+    ]
+    with client_of(script) as client, pytest.raises(Invalid, match="is list"):
+        client.estimate([spec])  # pyright: ignore[reportArgumentType]
+    assert script.requests == []
 
 
 def test_arrays_and_files_are_uploaded_as_what_they_are(tmp_path: Path):

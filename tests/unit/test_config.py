@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
 from texelgrad.config import Settings
+from texelgrad.errors import Invalid
+from worker.chromium import RECIPES
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +43,50 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEXELGRAD_LEASE_S", "0")
     with pytest.raises(ValidationError, match="lease_s"):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "legal"),
+    [
+        ("lease_s", "0", "0 <"),
+        ("log_level", "loud", "DEBUG, INFO, WARNING or ERROR"),
+        ("gpu_recipe", "metal", "empty, vulkan"),
+        ("database_url", "mysql://h/d", "sqlite://"),
+        ("database_url", "var/texelgrad.db", "sqlite://"),
+        ("broker_url", "localhost:6379", "redis://"),
+        ("allowed_hosts", "a,b", "JSON list"),
+        ("allowed_hosts", '["http://train.example"]', "leave out scheme"),
+        ("allowed_hosts", '["train.example:80"]', "leave out scheme, port"),
+    ],
+)
+def test_a_wrong_variable_is_told_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, legal: str
+):
+    """With its value and what would be legal, beside all others that are wrong."""
+    monkeypatch.setenv(f"TEXELGRAD_{name.upper()}", value)
+    monkeypatch.setenv("TEXELGRAD_PORT", "99999")
+    with pytest.raises(Invalid) as caught:
+        Settings.load()
+    faults = {fault.field: fault for fault in caught.value.faults}
+    fault = faults.pop(f"TEXELGRAD_{name.upper()}")
+    assert list(faults) == ["TEXELGRAD_PORT"]
+    assert repr(value) in fault.message
+    assert legal in f"{fault.message} {fault.legal}"
+
+
+def test_right_variables_are_not_refused(monkeypatch: pytest.MonkeyPatch):
+    """Also by other spellings: levels in small letters, hosts of every kind."""
+    hosts = ["*", "[::1]", "127.0.0.1", "train.example", "my_host"]
+    for name, value in {"LOG_LEVEL": "debug", "ALLOWED_HOSTS": json.dumps(hosts), "GPU_RECIPE": ""}.items():
+        monkeypatch.setenv(f"TEXELGRAD_{name}", value)
+    settings = Settings.load(port=0, broker_url="rediss://h/0")
+    assert (settings.log_level, settings.allowed_hosts, settings.port) == ("DEBUG", hosts, 0)
+
+
+def test_the_recipes_are_those_of_the_worker():
+    """texelgrad may not import the worker, so it lists them itself."""
+    legal = get_args(Settings.model_fields["gpu_recipe"].annotation)
+    assert list(legal) == ["", *(recipe.name for recipe in RECIPES)]
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
