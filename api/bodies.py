@@ -6,21 +6,49 @@ import json
 from typing import Any
 
 from flask import request
+from werkzeug.exceptions import RequestEntityTooLarge
 
-from texelgrad.errors import Fault, Invalid
+from texelgrad.errors import Fault, Invalid, TooLarge
 
 
-def read_json(max_bytes: int) -> Any:
-    """The request's body as JSON; raises Invalid, or werkzeug's 413."""
+def read_json(max_bytes: int, setting: str | None = None) -> Any:
+    """The request's body as JSON; raises Invalid, or TooLarge, which names the setting that says how much is allowed."""
     request.max_content_length = max_bytes
-    body = request.get_data()
+    try:
+        body = request.get_data()
+    except RequestEntityTooLarge as error:
+        raise too_large(max_bytes, setting) from error
     if request.mimetype != "application/json":
         raise Invalid([Fault("Content-Type", "is not JSON", request.mimetype, "application/json")])
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise Invalid([Fault("(the whole)", f"is not JSON: {error}", None, "RFC 8259")]) from error
 
 
+def too_large(max_bytes: int, setting: str | None, size: int | None = None) -> TooLarge:
+    """What to raise for a request of more bytes than allowed; `size` is its Content-Length where not told."""
+    size = request.content_length if size is None else size
+    named = f", set by {setting}" if setting else ""
+    has = "has too many bytes" if size is None else f"has {size} bytes"
+    return TooLarge(
+        [
+            Fault(
+                "(body)", f"{has}; at most {max_bytes} are allowed{named}", size, f"at most {max_bytes} bytes"
+            )
+        ]
+    )
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two values for one, nobody knows which was meant."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:100]!r} stands twice in one object")
+    return made

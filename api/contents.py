@@ -7,7 +7,7 @@ from typing import IO, Any, cast
 
 from flask import Response, request
 
-from api.bodies import read_json
+from api.bodies import read_json, too_large
 from api.context import services
 from api.datasets import check_name
 from api.models import ContentQuery, DatasetPath
@@ -15,7 +15,7 @@ from api.responses import json_response
 from api.routing import Routes
 from api.views import dataset_view, upload_view
 from texelgrad.datasets import read_upload
-from texelgrad.errors import Fault, Invalid, TooLarge
+from texelgrad.errors import Fault, Invalid
 from texelgrad.formats import FORMATS, format_of
 from texelgrad.models import CHUNK_BYTES
 from texelgrad.quota import check_bytes, check_disk
@@ -34,7 +34,7 @@ def announce() -> Response:
     own = services()
     name, size, format_name, target = _announcement(read_json(_MAX_BYTES))
     if size > own.settings.max_upload_bytes:
-        raise TooLarge(f"{size} bytes are more than the {own.settings.max_upload_bytes} of an upload")
+        raise too_large(own.settings.max_upload_bytes, "TEXELGRAD_MAX_UPLOAD_BYTES", size)
     check_disk(own.db, own.settings, size)
     with own.db.write() as session:
         uploads.forget_stale(session)

@@ -32,7 +32,7 @@ _MAX_KEY = 255  # characters of an Idempotency-Key
 def post_job() -> Response:
     """Queue a job and answer 202; the spec is checked as a whole before anything is stored."""
     own = services()
-    raw = read_json(own.settings.max_spec_bytes)
+    raw = read_json(own.settings.max_spec_bytes, "TEXELGRAD_MAX_SPEC_BYTES")
     return _accepted(*submit_job(own.db, own.settings, own.owner_id, raw, _idempotency(), own.quota))
 
 

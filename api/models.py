@@ -150,3 +150,4 @@ class Problem(BaseModel):
     code: str
     detail: str
     errors: list[FaultModel]
+    more: int | None = Field(default=None, description="Faults that were found besides those in errors.")

@@ -7,11 +7,13 @@ import logging
 import math
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from pydantic import ValidationError
 from sqlalchemy.exc import OperationalError
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from api.bodies import too_large
+from api.context import services
 from api.models import Query
 from texelgrad import errors
 from texelgrad.jsonable import jsonable
@@ -37,9 +39,10 @@ def problem(
     title: str,
     detail: str,
     faults: list[dict[str, Any]] | None = None,
+    more: int = 0,
     **headers: str,
 ) -> Response:
-    """A problem document; underscores in the names of headers stand for hyphens."""
+    """A problem document; `more` faults are not listed; underscores in the names of headers stand for hyphens."""
     body = {
         "type": f"urn:texelgrad:problem:{code}",
         "title": title,
@@ -47,6 +50,7 @@ def problem(
         "code": code,
         "detail": detail,
         "errors": faults or [],
+        **({"more": more} if more else {}),
     }
     text = json.dumps(jsonable(body), separators=(",", ":"), allow_nan=False)
     response = Response(text, status, mimetype="application/problem+json")
@@ -73,8 +77,10 @@ def _from_error(error: errors.TexelgradError) -> Response:
     for kind in type(error).__mro__:
         if kind in _STATUS:
             status, title = _STATUS[kind]
-            faults = [fault.as_dict() for fault in error.faults] if isinstance(error, errors.Invalid) else []
-            return problem(status, error.code, title, str(error), faults, **_headers(error))
+            if isinstance(error, errors.Invalid):
+                faults = [fault.as_dict() for fault in error.faults]
+                return problem(status, error.code, title, str(error), faults, error.more)
+            return problem(status, error.code, title, str(error), None, 0, **_headers(error))
     return _from_anything(error)
 
 
@@ -90,12 +96,23 @@ def _headers(error: errors.TexelgradError) -> dict[str, str]:
 def _from_http(error: HTTPException) -> Response:
     if isinstance(error.response, Response):  # an answer that somebody made already
         return error.response
+    if isinstance(error, RequestEntityTooLarge):
+        return _from_error(_of_upload())
     name = error.name or "Error"
     response = problem(error.code or 500, name.lower().replace(" ", "_"), name, error.description or name)
     for key, value in error.get_headers():
         if key.lower() not in ("content-type", "content-length"):
             response.headers[key] = value
     return response
+
+
+def _of_upload() -> errors.TooLarge:
+    """What an upload beyond Flask's limits is; read_json raises its own."""
+    size, limit = request.content_length, services().settings.max_upload_bytes
+    if size is None or size > limit:
+        return too_large(limit, "TEXELGRAD_MAX_UPLOAD_BYTES")
+    fault = errors.Fault("(form)", "has too many or too long fields", None, "the file, and short texts")
+    return errors.TooLarge([fault])
 
 
 def _from_database(error: OperationalError) -> Response:

@@ -31,7 +31,7 @@ _WORKERS_US = 24 * 3600 * 1_000_000  # how long a worker that is silent is liste
 def post_estimate() -> Response:
     """Parameters, steps, operations and memory of a spec that is not queued; 422 as for POST /v1/jobs."""
     own = services()
-    raw = read_json(own.settings.max_spec_bytes)
+    raw = read_json(own.settings.max_spec_bytes, "TEXELGRAD_MAX_SPEC_BYTES")
     return json_response(estimate_job(own.db, own.settings, own.owner_id, raw).as_dict())
 
 

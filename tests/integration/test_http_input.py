@@ -184,7 +184,12 @@ def test_limits_of_uploads(settings: Settings):
     """Too large packed is 413 before it is read, too large unpacked 422."""
     small = settings.model_copy(update={"max_upload_bytes": 1000, "max_data_bytes": 500})
     with http_client(small) as client:
-        assert upload(client, bytes(1001)).status_code == 413
+        response = upload(client, bytes(1001))
+        assert (response.status_code, fields(response)) == (413, ["(body)"])
+        assert response.get_json()["code"] == "too_large"
+        assert response.get_json()["errors"][0]["value"] == 1001
+        for part in ("1001 bytes", "at most 1000", "TEXELGRAD_MAX_UPLOAD_BYTES"):
+            assert part in response.get_json()["detail"]
         assert fields(upload(client, npz(x=np.zeros((100, 2)), y=np.zeros(100)))) == ["file"]
         assert fields(upload(client, b"a,b\n" + b"1,2\n" * 40, "?target=a")) == ["file"]
 
@@ -208,6 +213,35 @@ def test_bodies_that_are_no_spec(client: FlaskClient, body: bytes, content_type:
     response = client.post("/v1/jobs", data=body, content_type=content_type)
     assert response.status_code == status
     assert response.content_type == "application/problem+json"
+
+
+def test_a_spec_that_is_too_large(client: FlaskClient):
+    """413 with the size, the limit and the setting."""
+    response = client.post("/v1/jobs", data=b" " * (2 << 20), content_type="application/json")
+    assert fields(response) == ["(body)"]
+    assert response.get_json()["code"] == "too_large"
+    for part in (str(2 << 20), str(1 << 20), "TEXELGRAD_MAX_SPEC_BYTES"):
+        assert part in response.get_json()["detail"]
+
+
+def test_a_key_that_stands_twice(client: FlaskClient):
+    """Of two values for one key nobody knows which was meant."""
+    body = json.dumps(spec_for("ds_" + "0" * 26))[:-1] + ', "train": {"steps": 1}}'
+    response = client.post("/v1/jobs", data=body, content_type="application/json")
+    assert response.status_code == 422
+    assert "'train' stands twice" in response.get_json()["detail"]
+
+
+def test_many_faults_are_counted(client: FlaskClient):
+    """A hundred are listed; the rest is a number."""
+    layers = [{"type": "dense", "units": 0}] * 250
+    response = client.post(
+        "/v1/jobs", json=spec_for("ds_" + "0" * 26, model={"input": [2], "layers": layers})
+    )
+    problem = response.get_json()
+    assert len(problem["errors"]) == 100
+    assert problem["more"] + 100 >= 250
+    assert problem["detail"].endswith(f"; and {problem['more'] + 90} more")
 
 
 @pytest.mark.parametrize(
