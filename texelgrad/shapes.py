@@ -78,8 +78,9 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
     per_epoch = math.ceil(train_rows / batch)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
     products = sum(layer.products for layer in layers)
-    # Forward and weight gradient for every layer, the gradient of its input for all but the first.
-    flops = 2 * batch * (3 * products - layers[0].products)
+    # Forward and weight gradient for every layer; the gradient of its input for all but the first that has weights.
+    first = next(layer.products for layer in layers if layer.weights)
+    flops = 2 * batch * (3 * products - first)
     return Estimate(
         parameters=parameters,
         output_shape=output,

@@ -57,6 +57,10 @@ const layers = {
       throw new EngineError("spec_invalid", `max_pool2d needs an input [height, width, channels], this one is [${model.flat ? size(shape) : shape}]`, { field });
     }
     const geometry = slide(shape, layer, layer.size, [1, 1], field);
+    if (Array.isArray(layer.padding) && layer.padding.some((/** @type {number[]} */ edges, /** @type {number} */ axis) => Math.max(...edges) >= layer.size[axis])) {
+      const message = `a window may not lie in the padding alone: padding ${JSON.stringify(layer.padding)} must stay below the size [${layer.size}]`;
+      throw new EngineError("spec_invalid", message, { field: `${field}.padding` });
+    }
     const output = [...geometry.size, shape[2]];
     const y = model.graph.add({ name: `${layer.name}.y`, kind: "activation", shape: output, batched: true });
     model.graph.op("max_pool2d", { x }, { y }, { ...geometry, input: shape, output });

@@ -96,7 +96,8 @@ function checkAny(options, value, field, faults) {
     const found = [];
     const out = check(option, value, field, found);
     if (found.length === 0) return out;
-    if (first.length === 0) first = found;
+    // Of several kinds, the fault of the value's own kind is told: a number out of range, not that it is no array.
+    if (first.length === 0 || types[option.type]?.(value)) first = found;
   }
   faults.push(...first);
   return value;

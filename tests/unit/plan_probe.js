@@ -4,7 +4,7 @@ import { extent, layoutOf, pack, rowsPerFragment, texelOf, unpack } from "../../
 import { lower } from "../../browser_runtime/backends/webgl2/lower.js";
 import { validateSpec } from "../../browser_runtime/nn/spec.js";
 import { buildPlan } from "../../browser_runtime/plan/plan.js";
-import { estimate } from "../../browser_runtime/train/session.js";
+import { estimate } from "../../browser_runtime/train/estimate.js";
 
 export { rowsPerFragment };
 

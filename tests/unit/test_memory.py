@@ -67,7 +67,7 @@ def test_the_estimate_is_a_bound_within_twice_the_plan(
     shapes = {"x": (rows, widths[0]), "y": (rows,) if columns is None else (rows, columns)}
     made = estimate(spec, *(ArrayInfo("float32", shape, stats) for shape in shapes.values()))
     exact = call(
-        "/browser_runtime/train/session.js",
+        "/browser_runtime/train/estimate.js",
         "estimate",
         spec.model_dump(),
         {name: {"shape": list(shape)} for name, shape in shapes.items()},

@@ -1,0 +1,161 @@
+"""Shapes of convolutional nets: as the page infers them, as refused, as counted by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from texelgrad.errors import Invalid
+from texelgrad.network import trace
+from texelgrad.shapes import ArrayInfo, Stats, estimate
+from texelgrad.spec import JobSpec, parse_spec
+
+from ..kernels.cnns import FLATTEN, Layer, cnn, conv, dense, kernel_shapes, pool
+from ..node import call
+
+PROBE = "/tests/unit/model_probe.js"
+PLAIN = Stats(0, 1, integral=False, row_sums_one=False)
+
+
+def plain(spec: dict[str, Any]) -> dict[str, Any]:
+    """As JSON has it: lists for tuples."""
+    return json.loads(json.dumps(spec))
+
+
+def infer(spec: dict[str, Any]) -> dict[str, Any]:
+    return call(PROBE, "infer", spec)
+
+
+def estimated(spec: JobSpec, rows: int, outputs: int) -> Any:
+    x, y = ((rows, *spec.model.input), (rows, outputs))
+    return estimate(spec, ArrayInfo("float32", x, PLAIN), ArrayInfo("float32", y, PLAIN))
+
+
+# ---- the same on both sides -----------------------------------------------------------------------------------------
+
+PAIR = st.one_of(st.integers(1, 4), st.tuples(st.integers(1, 4), st.integers(1, 4)).map(list))
+EDGES = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(list)
+PADDING = st.one_of(st.sampled_from(["valid", "same"]), st.tuples(EDGES, EDGES).map(list))
+LAYER = st.one_of(
+    st.builds(conv, st.integers(1, 9), PAIR, stride=PAIR, padding=PADDING, dilation=PAIR),
+    st.builds(pool, PAIR, stride=st.none() | PAIR, padding=PADDING),
+    st.just(FLATTEN),
+    st.builds(dense, st.integers(1, 9)),
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    shape=st.lists(st.integers(1, 12), min_size=1, max_size=4) | st.lists(st.integers(1, 12), min_size=3, max_size=3),
+    layers=st.lists(LAYER, max_size=4),
+)  # fmt: skip
+def test_the_page_infers_the_same(shape: list[int], layers: list[Layer]):
+    """Whatever the layers: the same shapes and weights, or a refusal of the same field."""
+    raw = plain(cnn(tuple(shape), [*layers, FLATTEN, dense(3)]))
+    page = infer(raw)
+    if "error" in page:
+        with pytest.raises(Invalid) as refused:
+            parse_spec(raw)
+        assert page["error"]["field"] == refused.value.faults[0].field, page
+        return
+    spec = parse_spec(raw)
+    found = trace(spec.model.input, spec.model.layers)
+    assert [list(layer.output) for layer in found] == page["outputs"]
+    weights = [layer.weights for layer in found if layer.weights]
+    assert weights == [(math.prod(shape[:-2]), *shape[-2:]) for shape in page["weights"]]
+    expected = kernel_shapes(raw)
+    assert {kernel["layer"]: tuple(kernel["shape"]) for kernel in page["kernels"]} == expected
+    for kernel in page["kernels"]:
+        shape = kernel["shape"]
+        assert kernel["fanIn"] == math.prod(shape[:-1])
+        assert kernel["fanOut"] == math.prod(shape[:-2]) * shape[-1]
+    counted = sum(math.prod(shape) + shape[-1] for shape in expected.values())
+    assert estimated(spec, 8, 3).parameters == counted
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+IMAGE = (6, 5, 2)
+
+REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
+    # input, layers, field, part of both messages
+    (IMAGE, [FLATTEN, conv(2)], "model.layers.1", "needs an input [height, width, channels]"),
+    (IMAGE, [conv(2), FLATTEN, conv(2)], "model.layers.2", "needs an input [height, width, channels]"),
+    (IMAGE, [FLATTEN, dense(4), pool()], "model.layers.2", "needs an input [height, width, channels]"),
+    (IMAGE, [conv(2), FLATTEN, pool()], "model.layers.2", "needs an input [height, width, channels]"),
+    ((6, 5), [conv(2)], "model.layers.0", "needs an input [height, width, channels]"),
+    ((6, 5), [pool()], "model.layers.0", "needs an input [height, width, channels]"),
+    ((30,), [conv(2)], "model.layers.0", "needs an input [height, width, channels]"),
+    ((2, 6, 5, 2), [conv(2)], "model.layers.0", "needs an input [height, width, channels]"),
+    (IMAGE, [dense(4)], "model.layers.0", "dense needs a flat input"),
+    (IMAGE, [conv(2), dense(4)], "model.layers.1", "dense needs a flat input"),
+    (IMAGE, [pool(), dense(4)], "model.layers.1", "dense needs a flat input"),
+    (IMAGE, [conv(2, (7, 1))], "model.layers.0", "fit"),
+    (IMAGE, [conv(2, (1, 6))], "model.layers.0", "fit"),
+    (IMAGE, [conv(2, 3, dilation=(1, 3))], "model.layers.0", "fit"),
+    (IMAGE, [conv(2, (8, 1), padding=[[1, 0], [0, 0]])], "model.layers.0", "fit"),
+    (IMAGE, [pool(3), pool(2)], "model.layers.1", "fit"),
+    (IMAGE, [pool((2, 3), padding=[[0, 0], [0, 3]])], "model.layers.0.padding", "a window may not lie in the padding alone"),
+    (IMAGE, [pool((2, 3), padding=[[2, 0], [0, 0]])], "model.layers.0.padding", "a window may not lie in the padding alone"),
+    (IMAGE, [conv(0)], "model.layers.0.filters", "1"),
+    (IMAGE, [conv(2, 0)], "model.layers.0.kernel", "1"),
+    (IMAGE, [conv(2, stride=[1])], "model.layers.0.stride", "2"),
+    (IMAGE, [conv(2, padding="full")], "model.layers.0.padding", "valid"),
+    (IMAGE, [conv(2, dilation=0)], "model.layers.0.dilation", "1"),
+    (IMAGE, [conv(2) | {"kernel": "x"}], "model.layers.0.kernel", ""),
+    (IMAGE, [conv(2, groups=2)], "model.layers.0.groups", "filters"),
+    (IMAGE, [pool(2, dilation=2)], "model.layers.0.dilation", "size"),
+    (IMAGE, [pool(2, padding=[[-1, 0], [0, 0]])], "model.layers.0.padding", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "layers", "field", "message"), REFUSED)
+def test_what_does_not_fit_is_refused(shape: tuple[int, ...], layers: list[Layer], field: str, message: str):
+    """Python and the page name the same layer and say why."""
+    raw = plain(cnn(shape, [*layers, *([] if layers[-1]["type"] == "dense" else [FLATTEN]), dense(3)]))
+    error = infer(raw)["error"]
+    with pytest.raises(Invalid) as caught:
+        parse_spec(raw)
+    fault = caught.value.faults[0]
+    assert (error["name"], error["code"]) == ("EngineError", "spec_invalid")
+    assert error["field"].startswith(field)
+    assert fault.field.startswith(field)
+    assert message in error["message"]
+    assert message in f"{fault.message} {fault.legal}"
+
+
+def test_what_a_window_may_do():
+    """Padding as large as the window is legal for convolution, one less for pooling; `same` always fits."""
+    layers = [
+        conv(2, (2, 3), padding=[[2, 2], [3, 3]]), pool((2, 3), padding=[[1, 1], [2, 2]]), pool(9, stride=1, padding="same"),
+    ]  # fmt: skip
+    raw = plain(cnn((4, 4, 1), [*layers, FLATTEN, dense(3)]))
+    found = trace((4, 4, 1), parse_spec(raw).model.layers)
+    assert [layer.output for layer in found] == [(7, 8, 2), (4, 4, 2), (4, 4, 2), (3,)]
+    assert infer(raw)["outputs"] == [list(layer.output) for layer in found]
+
+
+# ---- counted by hand ------------------------------------------------------------------------------------------------
+
+
+def test_estimate_counts_by_hand():
+    """Convolution (3 x 3 x 1 + 1) 2 at 4 x 4 places, dense (2 x 2 x 2 + 1) 3; a batch of 5."""
+    made = estimated(parse_spec(cnn((6, 6, 1), [conv(2), pool(), FLATTEN, dense(3)], batch_size=5)), 20, 3)
+    assert made.parameters == 20 + 27
+    # Forward and dW of both, dX of the dense layer alone.
+    assert made.flops_per_step == 2 * 5 * (2 * 20 * 16 + 3 * 27)
+
+
+def test_a_pooled_input_needs_no_gradient():
+    """The first convolution behind a pooling of the data has no dX either: nothing before it learns."""
+    layers = [pool(), conv(2, 2), conv(4, 2), FLATTEN, dense(3)]
+    made = estimated(parse_spec(cnn((6, 6, 1), layers, batch_size=5)), 20, 3)
+    first, second, last = 10 * 4, 36 * 1, 15
+    assert made.flops_per_step == 2 * 5 * (2 * first + 3 * second + 3 * last)
+    groups = call("/tests/unit/plan_probe.js", "groups", cnn((6, 6, 1), layers), "values")["train"]
+    assert [kernel for kernel, *_ in groups].count("conv2d_grad_input") == 1
