@@ -46,6 +46,7 @@ def job_view(job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
     return {
         **job_summary(job, newest),
         "failure": job.failure,
+        "normalization": job.normalization,
         "eligible_at": time_text(job.eligible_at),
         "deadline_at": time_text(job.deadline_at),
         "max_attempts": job.max_attempts,

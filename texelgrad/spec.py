@@ -109,7 +109,9 @@ class Data(Strict):
     dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
     synthetic: Synthetic | None = None
     validation: Validation = Field(default_factory=Validation)
-    normalize: Annotated[Literal["none", "standard", "minmax"], available("none")] = "none"
+    normalize: Literal["none", "standard", "minmax"] = Field(
+        default="none", description="Fitted on the training rows; each feature or channel by itself."
+    )
 
 
 class Train(Strict):

@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 from sqlalchemy.exc import DBAPIError
@@ -19,6 +20,7 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
+from texelgrad.normalize import NONE, read_normalized
 from texelgrad.repository import Claim, DataArray
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -44,6 +46,7 @@ class Recorder(AttemptPort):
         self._emit = emit
         self._allow_software = allow_software
         self._claim: Claim | None = None
+        self._normalization: dict[str, Any] | None = None
         self._limit_bytes: dict[str, int] = {}
         self._resumed_key: str | None = None
         self._checkpoint_key: str | None = None
@@ -52,6 +55,8 @@ class Recorder(AttemptPort):
 
     def begin(self, claim: Claim) -> None:
         """Serve this claim, whose attempt is `starting`."""
+        with self._db.read() as session:
+            self._normalization = repository.get_job(session, claim.owner_id, claim.job_id).normalization
         self._claim = claim
         parameters = _ITEM_BYTES * estimate(parse_spec(claim.spec), None, None).parameters
         self._limit_bytes = {
@@ -70,7 +75,8 @@ class Recorder(AttemptPort):
         return {
             "job_id": claim.job_id,
             "attempt_id": claim.attempt_id,
-            "spec": claim.spec,
+            # what the page reads is normalised already
+            "spec": {**claim.spec, "data": {**claim.spec["data"], "normalize": NONE}},
             "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target")},
             "resume": resume,
             "allow_software": self._allow_software if allowed is None else allowed,
@@ -82,7 +88,11 @@ class Recorder(AttemptPort):
 
     @override
     def open_data(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        return self._read(self._array(name).artifact_id, start, end)
+        array = self._array(name)
+        if self._normalization is None or array.role != "input":
+            return self._read(array.artifact_id, start, end)
+        read = partial(self._read, array.artifact_id)
+        return read_normalized(read, self._normalization, start, end)
 
     @override
     def open_resume(self) -> Iterator[bytes]:

@@ -314,6 +314,7 @@ export const specSchema = {
         },
         "normalize": {
           "default": "none",
+          "description": "Fitted on the training rows; each feature or channel by itself.",
           "enum": [
             "none",
             "standard",

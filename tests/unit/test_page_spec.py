@@ -194,7 +194,6 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("metrics", ["f1"], "metrics.0", "accuracy"),
     ("metrics", ["accuracy", "accuracy"], "metrics", "1"),
     ("data", {"validation": {"fraction": 1.0}}, "data.validation.fraction", "1"),
-    ("data", {"normalize": "standard"}, "data.normalize", "none"),
     ("data", {"dataset": "digits"}, "data.dataset", "ds_"),
     ("data", {"dataset": "ds_" + "a" * 26, "synthetic": {"kind": "two_class_points", "rows": 9}}, "data", "dataset"),
     ("backend", "cpu", "backend", "webgl2"),
