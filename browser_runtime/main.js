@@ -57,7 +57,7 @@ async function train() {
   });
   try {
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
-    const final = await runInPieces(session, spec);
+    const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
     await post("weights", new Blob([await session.weightsFile()]));
     await postJson("result", { record: { ...session.record, resumed }, final });
   } finally {
@@ -66,29 +66,43 @@ async function train() {
 }
 
 /**
- * Runs to the end, with the diagnostics after the first losses, which they compare with a float64 run, and a checkpoint at
- * every multiple of `checkpoint.every_steps`.
+ * When the precision report is made: after the first losses, which it compares with a float64 run. A run that goes on with the same bits
+ * has the report of its beginning.
+ * @param {Awaited<ReturnType<typeof compile>>} session @param {any} spec @param {{bitExact: boolean}|null} resumed
+ * @returns {number} the step
+ */
+function reportIsDue(session, spec, resumed) {
+  if (spec.diagnostics === "none" || (resumed?.bitExact && session.step >= FIRST_LOSSES)) return Infinity;
+  return Math.min(FIRST_LOSSES, session.totalSteps);
+}
+
+/**
+ * Runs to the end, with the precision report at its step and a checkpoint at every multiple of `checkpoint.every_steps`.
  * @param {Awaited<ReturnType<typeof compile>>} session
  * @param {any} spec
+ * @param {number} diagnoseAt
  * @returns {Promise<object>} step and last values of the curves
  */
-async function runInPieces(session, spec) {
+async function runInPieces(session, spec, diagnoseAt) {
   const metrics = new MetricsSender((frame) => post("metrics", frame), session.totalSteps);
   const everySteps = spec.checkpoint.every_steps ?? Infinity;
-  let diagnoseAt = spec.diagnostics === "none" ? Infinity : Math.min(FIRST_LOSSES, session.totalSteps);
+  const report = async () => {
+    diagnoseAt = Infinity;
+    await postJson("diagnostics", await session.diagnose(spec.diagnostics));
+  };
   for (;;) {
-    if (session.step >= diagnoseAt) {
-      await postJson("diagnostics", await session.diagnose(spec.diagnostics));
-      diagnoseAt = Infinity;
-    }
+    if (session.step >= diagnoseAt) await report();
     if (session.step >= session.totalSteps) break;
     const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
     try {
       await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
-    } finally {
-      // A run that diverges is understood by its curve.
+    } catch (error) {
+      // A run that diverges is understood by its curve and by what its device computed.
       await metrics.flush();
+      if (error instanceof EngineError && error.code === "non_finite_loss" && diagnoseAt < Infinity) await report();
+      throw error;
     }
+    await metrics.flush();
     if (stop % everySteps === 0 && stop < session.totalSteps) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
   }
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
@@ -112,7 +126,8 @@ async function readArrays(arrays) {
 /** @param {any} error */
 async function reportFailure(error) {
   if (error instanceof Fenced || fenced) return;
-  const { code, message, field = null, step = null, detail = {} } = error;
+  const { code, message, field = null, detail = {} } = error;
+  const { step = null } = detail;
   const failure = error instanceof EngineError ? { code, message } : { code: "internal", message: String(error?.stack ?? error) };
   await postJson("failure", { ...failure, field, step, detail });
 }

@@ -18,7 +18,7 @@ void main() {
     if (row < uRows) {
       Statistics s = rowStatistics(row);
       losses[i] = n == 0 ? s.loss * uInverseRows : 0.;
-      dz = rowGrad(row, n, s.top, s.total, s.weight) * uInverseRows;
+      dz = rowGrad(row, n, s.top, s.rest, s.weight) * uInverseRows;
     }
 #if GRAD_ACTIVATION != LINEAR
     dz = activationGrad(dz, Z_fetch(Z_layer(row), Z_base(row), n));

@@ -88,7 +88,7 @@ async function compareLosses(session, budget) {
     execute(order, plan.phases.train.tensors, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
     const reference = mean(values.get("loss").data);
     const loss = session.firstLosses[step];
-    out.push({ step: step + 1, loss, reference, relativeError: Math.abs(loss - reference) / Math.abs(reference) });
+    out.push({ step: step + 1, loss, reference, relativeError: loss === reference ? 0 : Math.abs(loss - reference) / Math.abs(reference) });
   }
   return out;
 }

@@ -24,7 +24,9 @@ RowLoss rowLoss(vec4 z, vec4 target, int column4) {
     // Not softplus(z) - y z: for y = 1 that subtracts two equal numbers where z is large.
     r.loss += (target[c] * tg_relu(-z[c]) + (1. - target[c]) * tg_relu(z[c]) + tg_log1p_unit(e)) * mean;
     r.correct += (z[c] > 0.) == (target[c] > .5) ? mean : 0.;
-    r.grad[c] = ((z[c] < 0. ? e : 1.) / (1. + e) - target[c]) * mean;
+    // (1 - y) sigmoid(z) - y sigmoid(-z), not sigmoid(z) - y: for y = 1 that cancels where z is large.
+    float up = (z[c] < 0. ? e : 1.) / (1. + e), down = (z[c] < 0. ? 1. : e) / (1. + e);
+    r.grad[c] = ((1. - target[c]) * up - target[c] * down) * mean;
   }
   return r;
 }
@@ -40,7 +42,7 @@ RowLoss rowLoss(vec4 z, vec4 target, int column4) {
   return r;
 }
 #elif LOSS == SOFTMAX_CROSS_ENTROPY
-// COLUMNS <= 4. loss = sum_n y_n (logsumexp(z) - z_n) = sum(y) log(sum exp(z - max)) + y.(max - z): no large terms cancel.
+// COLUMNS <= 4. loss = sum_n y_n (logsumexp(z) - z_n); see lib/softmax.glsl for how no terms cancel.
 RowLoss rowLoss(vec4 z, vec4 target, int column4) {
 #if LABELS == LABELS_INDEX
   vec4 y = vec4(equal(ivec4(0, 1, 2, 3), ivec4(int(target.x))));  // class numbers lie in the first lane
@@ -54,14 +56,14 @@ RowLoss rowLoss(vec4 z, vec4 target, int column4) {
     wanted = y[c] > y[wanted] ? c : wanted;
   }
   // Subtract the row maximum: exp overflows float32 above 88.7.
-  float top = z[predicted], total = 0., weight = 0., toward = 0.;
+  float top = z[predicted], rest = 0., weight = 0., toward = 0.;
   vec4 e = vec4(0.);
   for (int c = 0; c < COLUMNS; c++) {
     e[c] = tg_exp(z[c] - top);
-    total += e[c];
+    rest += c == predicted ? 0. : e[c];
     weight += y[c];
     toward += y[c] * (top - z[c]);
   }
-  return RowLoss(weight * tg_log(total) + toward, float(predicted == wanted), e / total * weight - y);
+  return RowLoss(weight * tg_log1p(rest) + toward, float(predicted == wanted), ((e * weight - y) - y * rest) / (1. + rest));
 }
 #endif

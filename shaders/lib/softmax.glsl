@@ -1,13 +1,15 @@
 // softmax: statistics of a row of logits Z against its targets T, and the gradient from them. For rows of any length.
+// With the largest logit subtracted its own exponential is 1, so sum exp = 1 + rest, and rest is what confident rows are about:
+// log1p(rest) and -rest stay exact where log(1 + rest) and 1 / (1 + rest) - 1 would round to 0.
 // LABELS: lib/labels.glsl. exp and log stand in loops once each: see lib/loss.glsl.
 #include "lib/labels.glsl"
 #include "lib/math.glsl"
 
 struct Statistics {
   float top;      // the largest logit
-  float total;    // sum exp(z - top)
+  float rest;     // sum exp(z - top) over all but the first largest logit
   float weight;   // sum of the targets: 1 for probabilities
-  float loss;     // sum_n y_n (logsumexp(z) - z_n) = weight * log(total) + sum_n y_n (top - z_n): no large terms cancel
+  float loss;     // sum_n y_n (logsumexp(z) - z_n) = weight * log1p(rest) + sum_n y_n (top - z_n)
   float correct;  // 1 where the first largest logit stands where the first largest target does
 };
 
@@ -46,24 +48,27 @@ Statistics rowStatistics(int row) {
 #endif
   }
   // Subtract the row maximum: exp overflows float32 above 88.7.
-  float total = 0., weight = 0., toward = 0.;
+  float rest = 0., weight = 0., toward = 0.;
   for (int start = 0; start < Z_TEXELS_PER_ROW; start += BLOCK) {
     vec3 part = vec3(0.);
     int end = min(start + BLOCK, Z_TEXELS_PER_ROW);
     for (int n = start; n < end; n++) {
       vec4 z = Z_fetch(zLayer, zBase, n);
       vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n), inside(n));
-      part += vec3(dot(exponentials(z, top, n), vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
+      vec4 e = exponentials(z, top, n);
+      if (predicted >> 2 == n) e[predicted & 3] = 0.;
+      part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
     }
-    total += part.x;
+    rest += part.x;
     weight += part.y;
     toward += part.z;
   }
-  return Statistics(top, total, weight, weight * tg_log(total) + toward, float(predicted == wanted));
+  return Statistics(top, rest, weight, weight * tg_log1p(rest) + toward, float(predicted == wanted));
 }
 
 // d loss / d z of a column texel.
-vec4 rowGrad(int row, int n, float top, float total, float weight) {
+vec4 rowGrad(int row, int n, float top, float rest, float weight) {
   vec4 e = exponentials(Z_fetch(Z_layer(row), Z_base(row), n), top, n);
-  return e / total * weight - targetAt(T_layer(row), T_base(row), n);
+  vec4 y = targetAt(T_layer(row), T_base(row), n);
+  return ((e * weight - y) - y * rest) / (1. + rest);
 }

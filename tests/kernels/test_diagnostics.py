@@ -110,7 +110,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("affine.frag.glsl", "total[i] += bias;", "total[i] += .9 * bias;", "affine"),
     ("lib/activation.glsl", "x[c] = tg_tanh(x[c]);", "x[c] = tg_tanh(.99 * x[c]);", "activation"),
     ("lib/activation.glsl", "gradient * ((1. - y) * (1. + y))", "gradient * (1. - y)", "activation_grad"),
-    ("lib/softmax.glsl", "weight * tg_log(total) + toward", "weight * tg_log(total) + 1.01 * toward", "loss"),
+    ("lib/softmax.glsl", "weight * tg_log1p(rest) + toward", "weight * tg_log1p(rest) + 1.01 * toward", "loss"),
     ("affine_grad_input.frag.glsl", "dot(d, w0), dot(d, w1)", "dot(d, w1), dot(d, w1)", "affine_grad_input"),
     ("affine_grad_weights.frag.glsl", "#define SUM_BIAS(j) part[0] +=", "#define SUM_BIAS(j) part[0] -=", "affine_grad_weights"),
     ("lib/optimizer.glsl", "v += uOptimizer.y *", "v += .9 * uOptimizer.y *", "update"),

@@ -110,3 +110,28 @@ def test_estimates_check_shapes(browser_page: BrowserPage, shapes: Any, field: s
     with pytest.raises(PageError) as caught:
         browser_page.call(PAGE, "estimated", spec_for(), shapes)
     assert caught.value.properties["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("loss", "units"), [("bce", 1), ("softmax_cross_entropy", 3), ("softmax_cross_entropy", 40)]
+)
+def test_confident_rows_keep_their_loss(browser_page: BrowserPage, loss: str, units: int):
+    """A loss of 1e-13 is not 0: nothing is subtracted from a rounded 1."""
+    x = np.array([[1.0]], np.float32)
+    spec = {
+        "model": {"input": [1], "layers": [{"type": "dense", "units": units}]},
+        "loss": loss,
+        "optimizer": {"type": "sgd", "lr": 1.0},
+        "train": {"steps": 1},
+    }
+    kernel = np.zeros((1, units), np.float32)
+    kernel[0, 0] = 30.0
+    weights = {"dense_1.kernel": kernel, "dense_1.bias": np.zeros(units, np.float32)}
+    y = np.ones((1, 1), np.float32) if loss == "bce" else np.zeros(1, np.int32)
+    got = browser_page.call("/tests/kernels/engine_page.js", "run", spec, x, y, {"initialWeights": weights})
+    others = 1 if loss == "bce" else units - 1
+    np.testing.assert_allclose(got["history"][0]["loss"], np.log1p(others * np.exp(-30.0)), rtol=1e-5)
+    # The gradient of the bias: -exp(-30) for each other class, to the class itself.
+    moved = got["weights"]["dense_1.bias"]
+    values = moved["data"] if isinstance(moved, dict) else moved
+    np.testing.assert_allclose(np.ravel(values)[0], others * np.exp(-30.0), rtol=1e-5)

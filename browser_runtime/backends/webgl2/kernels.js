@@ -198,14 +198,16 @@ export const kernels = {
     const pool = find(group, "max_pool2d_grad");
     const grad = find(group, "activation_grad");
     const dx = (grad ?? pool).outputs.dx;
+    const domain = lowering.layout(dx);
+    const { taps, stride } = pool.attrs;
     return [
       lowering.draw("max_pool2d_grad", {
-        // For each of its rows, the earlier elements of each window that it stands in.
-        trips: ROW_LANES * area(pool.attrs.taps) * (1 + area(pool.attrs.taps)),
+        // For each of its rows, all taps, and the earlier elements of each window that it stands in.
+        trips: domain.layers * area(taps) * (1 + Math.ceil(taps[0] / stride[0]) * Math.ceil(taps[1] / stride[1])),
         defines: { ...windowDefines(pool.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [lowering.read("X", pool.inputs.x), lowering.read("Y", pool.inputs.y), lowering.read("DY", pool.inputs.dy)],
         writes: [lowering.write("DX", dx)],
-        domain: lowering.layout(dx),
+        domain,
       }),
     ];
   },
