@@ -18,21 +18,23 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.datasets import load_digits
 
 from texelgrad import Client
+from texelgrad.console import console as console_of
 from texelgrad.errors import TexelgradError
 from texelgrad.rng import RandomStream, Stream
+from texelgrad.supervisor import running_service
 
 ROOT = Path(__file__).parents[1]
 SPEC = ROOT / "examples/digits.json"
+KEPT = ROOT / "var/demo"
 REQUIRED_ACCURACY = 0.97
 START_S, STOP_S = 90.0, 60.0
 # The demo runs on embedded defaults; only what says how to start Chromium is taken from the environment.
@@ -45,7 +47,7 @@ KEPT_SETTINGS = {
 
 T = TypeVar("T")
 Arrays = Mapping[str, NDArray[Any]]
-console = Console(highlight=False)
+console = console_of()
 
 
 class DemoError(Exception):
@@ -53,19 +55,26 @@ class DemoError(Exception):
 
 
 class Service:
-    """`texelgrad serve` in a data folder of its own."""
+    """`texelgrad serve` in a data folder of its own; the one that runs there already, where one does."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        """Start the service; port 0 takes a free one."""
+        """Start the service unless it runs; port 0 takes a free one."""
         self.folder = folder
         self._log = folder / "serve.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._running = running_service(folder)
+        if self._running is None:
+            self._start(choose_port(port))
+
+    def _start(self, port: int) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         environment = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("TEXELGRAD_") or name in KEPT_SETTINGS
         }
         environment |= {
-            "TEXELGRAD_DATA_DIR": str(folder),
+            "TEXELGRAD_DATA_DIR": str(self.folder),
             "TEXELGRAD_PORT": str(port),
             "PYTHONUNBUFFERED": "1",
         }
@@ -80,9 +89,14 @@ class Service:
                 start_new_session=True,  # with --keep it outlives us, and Ctrl-C is ours to translate
             )
 
+    @property
+    def pid(self) -> int:
+        """Of the process that SIGTERM stops."""
+        return self._running[0] if self._running else cast(subprocess.Popen[bytes], self.process).pid
+
     def wait_until_ready(self) -> str:
         """Wait until the API answers, and return its address."""
-        return self._wait(self._ready_url, "the service")
+        return self._running[1] if self._running else self._wait(self._ready_url, "the service")
 
     def _ready_url(self) -> str | None:
         for line in self._log.read_text().splitlines():
@@ -107,15 +121,15 @@ class Service:
         """Look again and again until there is something; DemoError where the service ends or time runs out."""
         deadline = time.monotonic() + START_S
         while (found := look()) is None:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                tail = "\n".join(self._log.read_text().splitlines()[-20:])
+            if (self.process and self.process.poll() is not None) or time.monotonic() > deadline:
+                tail = "\n".join(self._log.read_text().splitlines()[-20:]) if self._log.exists() else ""
                 raise DemoError(f"{what} did not start. Logs are in {self.folder}; the last lines:\n{tail}")
             time.sleep(0.1)
         return found
 
     def stop(self) -> None:
-        """Stop everything that the service started, and wait for it."""
-        if self.process.poll() is None:
+        """Stop everything that we started, and wait for it."""
+        if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(STOP_S)
@@ -171,15 +185,18 @@ def train(client: Client, spec: Mapping[str, Any]) -> dict[str, Any]:
         return client.train(spec, show)
 
 
-def run(service: Service) -> float:
+def run(service: Service, *, keep: bool) -> float:
     """Wait for the service, then upload, train, download, evaluate. Returns the accuracy on the held-out rows."""
     url = service.wait_until_ready()
     with Client(url) as client:
-        return train_digits(client, service.wait_for_worker(client), url)
+        job, accuracy = train_digits(client, service.wait_for_worker(client))
+    later = "" if keep else "  (stops now; ./scripts/demo --keep leaves it up)"
+    console.print(f"  dashboard  {url}runs/{job['id']}{later}")
+    return accuracy
 
 
-def train_digits(client: Client, worker: Mapping[str, Any], url: str) -> float:
-    """Upload, train, download, evaluate. Returns the accuracy on the held-out rows."""
+def train_digits(client: Client, worker: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+    """Upload, train, download, evaluate. Returns the job and its accuracy on the held-out rows."""
     software = " [yellow](software)[/]" if worker["software"] else ""
     console.print("[green]✓[/] a worker is ready")
 
@@ -211,8 +228,7 @@ def train_digits(client: Client, worker: Mapping[str, Any], url: str) -> float:
         f"[bold]{accuracy:.2%}[/] accurate"
     )
     console.print(f"  renderer   {escape(job['renderer'])}{software}")
-    console.print(f"  dashboard  {url}runs/{job['id']}")
-    return accuracy
+    return job, accuracy
 
 
 def choose_port(wanted: int) -> int:
@@ -235,17 +251,22 @@ def main() -> int:
     parser.add_argument(
         "--port", type=int, default=8321, help="of the dashboard (default 8321, else a free one)"
     )
+    parser.add_argument(
+        "--data-dir", type=Path, default=KEPT, help="where --keep keeps its data (default var/demo)"
+    )
     options = parser.parse_args()
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started = time.monotonic()
     console.print("[bold]texelgrad[/] trains neural networks in headless Chromium")
-    service = Service(Path(tempfile.mkdtemp(prefix="texelgrad-demo-")), choose_port(options.port))
+    temporary = None if options.keep else Path(tempfile.mkdtemp(prefix="texelgrad-demo-"))
+    service = Service(temporary or options.data_dir.absolute(), options.port)
     keep = False
     try:
-        accuracy = run(service)
+        accuracy = run(service, keep=options.keep)
         keep = options.keep
     except (DemoError, TexelgradError) as error:
+        temporary = None  # the logs say why: they stay
         console.print("[red]✗[/]", escape(str(error)))
         return 1
     except KeyboardInterrupt:
@@ -254,16 +275,25 @@ def main() -> int:
     finally:
         if not keep:
             service.stop()
-            shutil.rmtree(service.folder, ignore_errors=True)
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
     console.print(f"  total      {time.monotonic() - started:.1f} s")
     if keep:
-        console.print(f"  still up   stop it with: kill {service.process.pid}   (data: {service.folder})")
+        console.print(f"  still up   stop it with: kill {service.pid}")
+        console.print(
+            f"  data       {service.folder}; `texelgrad serve --data-dir {shown(service.folder)}` goes on there"
+        )
     if accuracy < REQUIRED_ACCURACY:
         console.print(
             f"[red]✗[/] {accuracy:.2%} is below the {REQUIRED_ACCURACY:.0%} that this network reaches"
         )
         return 1
     return 0
+
+
+def shown(folder: Path) -> str:
+    """A path as it is typed in the checkout."""
+    return str(folder.relative_to(ROOT)) if folder.is_relative_to(ROOT) else str(folder)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,12 @@ def main() -> None:
     """Export to the folder named on the command line."""
     parser = argparse.ArgumentParser(description="Write the engine for static hosting.")
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    export(folder)
+    folder: Path = parser.parse_args().folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        export(folder)
+    except OSError as error:  # a file of that name, a folder that we may not write
+        parser.error(f"can't write the engine into {folder}: {error.strerror}: {error.filename}")
     print(f"the engine is in {folder}")
 
 

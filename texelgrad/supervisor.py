@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 import httpx
 from redis import Redis
@@ -38,6 +39,7 @@ _START_S = 30.0
 _LONGEST_BACKOFF_S = 30.0
 _STEADY_S = 60.0  # a part that has run so long starts with the shortest backoff again
 _LOG_BYTES = 16 << 20
+LOCK = "serve.lock"  # in the data folder; holds process id and address of the service that runs there
 _OTHER_THREADS = 16  # of the API, besides those that its event streams hold
 
 REDIS_MISSING = (
@@ -82,7 +84,10 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._logs.mkdir(parents=True, exist_ok=True)
-        with _only_one(self._settings.data_dir), _listen(self._settings) as listener:
+        with _only_one(self._settings.data_dir) as lock, _listen(self._settings) as listener:
+            address = _address(listener)
+            lock.write(f"{os.getpid()} {address}\n")
+            lock.flush()
             _migrate(self._settings)
             try:
                 if redis:
@@ -91,7 +96,6 @@ class Supervisor:
                 self._start(_api(self._settings, listener))
                 self._start(Part("worker", _worker_command(), stop_s=30.0))
                 self._start(Part("keeper", [sys.executable, "-m", "texelgrad.keeper"], stop_s=5.0))
-                address = _address(listener)
                 self._wait_for("api", lambda: _api_answers(address))
                 if not self._stop.is_set():
                     self._say(f"texelgrad is ready: {address}")
@@ -278,16 +282,32 @@ def _listen(settings: Settings) -> Generator[socket.socket]:
 
 
 @contextmanager
-def _only_one(data_dir: Path) -> Generator[None]:
-    """Two services in one folder would fight over its redis and its profiles."""
-    with (data_dir / "serve.lock").open("w") as lock:
+def _only_one(data_dir: Path) -> Generator[TextIO]:
+    """Two services in one folder would fight over its redis and its profiles. The file tells who is there."""
+    with (data_dir / LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            pid, address = running_service(data_dir) or ("?", "?")
             raise Unavailable(
-                f"Another `texelgrad serve` runs in {data_dir}. Stop it, or choose another --data-dir."
+                f"Another `texelgrad serve` runs in {data_dir}: process {pid}, at {address}. "
+                "Stop it, or choose another --data-dir."
             ) from error
-        yield
+        lock.truncate(0)
+        yield lock
+
+
+def running_service(data_dir: Path) -> tuple[int, str] | None:
+    """Process id and address of the service that runs in a folder; None where there is none, or it only starts."""
+    try:
+        with (data_dir / LOCK).open() as lock:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return None
+            pid, _, address = lock.read().strip().partition(" ")
+            return (int(pid), address) if address else None
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
