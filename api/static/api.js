@@ -9,9 +9,11 @@ import { toNumber } from "./format.js";
  * @typedef {"queued" | "running" | "succeeded" | "failed" | "cancelled" | "aborted"} State
  * @typedef {{id: string, name: string, tags: Record<string, string>, state: State, cause: string | null,
  *   message: string | null, failure: Record<string, unknown> | null, step: number, total_steps: number | null,
- *   metrics: Record<string, number | string | null>, created_at: string, started_at: string | null,
+ *   metrics: Record<string, number | string | null>, queue: string, dataset_id: string | null, created_at: string, started_at: string | null,
  *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
- *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>}} Job
+ *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>,
+ *   attempts: import("./attempts.js").Attempt[], max_attempts: number}} Job
+ * @typedef {{id: string, name: string, rows: number}} Dataset
  */
 
 export const FINAL_STATES = new Set(["succeeded", "failed", "cancelled", "aborted"]);
@@ -53,6 +55,22 @@ export async function listJobs(cursor) {
 export const logIn = (key) => request("/session", {
   method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ key }),
 });
+
+/** Those of the last day, stopped ones included. @returns {Promise<import("./workers.js").Worker[]>} */
+export const listWorkers = async () => (await request("/workers?limit=200")).items;
+
+/** @param {string} id @returns {Promise<Dataset | null>} null where it has been deleted */
+export async function getDataset(id) {
+  try {
+    return await request(`/datasets/${encodeURIComponent(id)}`);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** Why a job is where it is, in a sentence. @param {string} id @returns {Promise<string>} */
+export const getWhy = async (id) => (await request(`/jobs/${encodeURIComponent(id)}/why`)).summary;
 
 /** @param {string} id @returns {Promise<Job>} */
 export const getJob = (id) => request(`/jobs/${encodeURIComponent(id)}`);

@@ -55,18 +55,48 @@ export function firstNonFinite(curve) {
   return index < 0 ? null : { step: curve.steps[index], value: curve.values[index] };
 }
 
+/** Steps are whole numbers, and so are their ticks: 1, 2 or 5 times a power of ten apart. */
+export const STEP_INCREMENTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
+/**
+ * Whether a log scale shows the curves: there are finite values, and all of them are positive.
+ * @param {Curve[]} curves
+ */
+export function suitsLog(curves) {
+  const finite = curves.flatMap(({ values }) => values.filter(Number.isFinite));
+  return finite.length > 0 && finite.every((value) => value > 0);
+}
+
+/**
+ * The axis of shares, such as an accuracy: a little room around the values, never beyond 0 and 1.
+ * @param {number | null} least
+ * @param {number | null} most
+ * @returns {[number, number]}
+ */
+export function shareRange(least, most) {
+  if (least === null || most === null) return [0, 1];
+  const room = Math.max(0.1 * (most - least), 0.01);
+  return [Math.max(least - room, 0), Math.min(most + room, 1)];
+}
+
 /** One chart in an element, redrawn with new curves, in the reader's colour scheme, as wide as its place. */
 export class Chart {
   /**
    * @param {HTMLElement} host
    * @param {Series[]} series
    * @param {string} subject what the chart shows, for its text alternative
+   * @param {{share?: boolean}} [options] `share`: values are shares of 1, on an axis that has no log scale
    */
-  constructor(host, series, subject) {
+  constructor(host, series, subject, { share = false } = {}) {
     this.host = host;
-    this.series = series;
+    this.all = series;
     this.subject = subject;
+    this.share = share;
     this.logarithmic = false;
+    /** What the reader asked for; null: what suits the values. @type {boolean | null} */
+    this.wanted = null;
+    /** Those of `all` that have points: the legend names no curve that is not there. */
+    this.series = series.slice(0, 1);
     /** @type {Curve[]} */
     this.curves = series.map(() => ({ steps: [], values: [] }));
     /** @type {uPlot | null} */
@@ -82,15 +112,20 @@ export class Chart {
 
   /** @param {Record<string, Curve>} curves by key; missing ones are empty */
   show(curves) {
+    const before = `${this.logarithmic} ${this.series.map(({ key }) => key)}`;
+    const present = this.all.filter(({ key }) => curves[key]?.steps.length);
+    this.series = present.length ? present : this.all.slice(0, 1);
     this.curves = this.series.map(({ key }) => curves[key] ?? { steps: [], values: [] });
-    if (this.plot) this.plot.setData(align(this.curves, this.logarithmic));
+    this.logarithmic = this.wanted ?? (!this.share && suitsLog(this.curves));
+    const after = `${this.logarithmic} ${this.series.map(({ key }) => key)}`;
+    if (this.plot && before === after) this.plot.setData(align(this.curves, this.logarithmic));
     else this.rebuild();
     this.describe();
   }
 
   /** @param {boolean} logarithmic */
   setLogarithmic(logarithmic) {
-    this.logarithmic = logarithmic;
+    this.wanted = this.logarithmic = logarithmic;
     this.rebuild();
   }
 
@@ -102,9 +137,9 @@ export class Chart {
     /** @type {uPlot.Options} */
     const options = {
       ...this.size(),
-      scales: { x: { time: false }, y: { distr: this.logarithmic ? 3 : 1 } },
+      scales: { x: { time: false }, y: this.share ? { range: (_, least, most) => shareRange(least, most) } : { distr: this.logarithmic ? 3 : 1 } },
       axes: [
-        { ...shared, space: 70 },
+        { ...shared, space: 70, incrs: STEP_INCREMENTS },
         { ...shared, size: 64, values: (_, splits) => splits.map((at) => (at === null ? "" : formatTick(at))) },
       ],
       series: [

@@ -37,9 +37,9 @@ export function setProgress(bar, job) {
   }
 }
 
-/** @param {Job} job */
-export function progressText(job) {
-  if (job.state === "queued") return "waiting for a worker";
+/** @param {Job} job @param {string} [waiting] why it waits where it does */
+export function progressText(job, waiting = "waiting for a worker") {
+  if (job.state === "queued") return waiting;
   const step = formatCount(job.step);
   return job.total_steps ? `step ${step} of ${formatCount(job.total_steps)}` : `step ${step}`;
 }

@@ -9,7 +9,7 @@ import { formatCount, formatDuration, formatNumber, shortRenderer, toNumber } fr
  * @typedef {{expression: string, expected: unknown, got: unknown, ok: boolean, used: boolean}} NonFiniteCase
  * @typedef {{op: string, name: string, elements: number, maxRelativeError: number | string,
  *   maxNormalizedError: number | string, maxUlp: number | string, maxAbsoluteError: number | string}} OperatorError
- * @typedef {{step: number, loss: number | string, reference: number | string, relativeError: number | string}} FirstLoss
+ * @typedef {{step: number, loss: number | string, reference: number | string, relativeError: number | string | null}} FirstLoss
  * @typedef {{version: number, level: string, device: Device,
  *   float32: {format: string, renderable: boolean, proof: Record<string, unknown> | boolean},
  *   readback: {exact: boolean, count: number, mismatches: number},
@@ -34,9 +34,54 @@ function worst(values) {
 /** A broken expression matters where the engine uses it. @param {NonFiniteCase} each */
 const holds = (each) => each.ok || !each.used;
 
-/** Whether the device passed each test that has a right answer. @param {Diagnostics} report */
-export function passes(report) {
-  return report.float32.renderable && report.readback.exact && report.nonfinite.every(holds);
+/** Above this error, relative to an output's largest value, an operator is worth a look: float32 and blocked sums stay far below. */
+const LARGE_ERROR = 1e-4;
+
+/** The operator with the largest error; one that is not a number is the worst. @param {OperatorError[]} operators */
+function worstOperator(operators) {
+  const size = (/** @type {OperatorError} */ each) => {
+    const error = toNumber(each.maxNormalizedError);
+    return error === null || Number.isNaN(error) ? Infinity : error;
+  };
+  return operators.reduce((most, each) => (size(each) > size(most) ? each : most), operators[0]);
+}
+
+/**
+ * What the report says as a whole. Proofs are what has a right answer; errors of operators have a size.
+ * @param {Diagnostics} report
+ * @returns {{tone: "good" | "warn" | "bad", text: string}}
+ */
+export function judge(report) {
+  const { operatorsChecked, operatorsTotal } = report.coverage;
+  if (!(report.float32.renderable && report.readback.exact && report.nonfinite.every(holds))) return { tone: "bad", text: "a proof failed" };
+  if (!report.operators.length || !operatorsChecked) return { tone: "warn", text: "no operator was measured" };
+  const worst = worstOperator(report.operators);
+  const error = toNumber(worst.maxNormalizedError);
+  if (error === null || !(error <= LARGE_ERROR)) return { tone: "warn", text: `look at ${worst.name}: error ${formatNumber(worst.maxNormalizedError, 2)}` };
+  if (operatorsChecked < operatorsTotal) return { tone: "good", text: `proofs passed, ${operatorsChecked} of ${operatorsTotal} operators measured` };
+  return { tone: "good", text: "all proofs passed" };
+}
+
+/**
+ * How far a loss is from float64: relative to it, or by itself where float64 says 0, to which nothing is relative.
+ * @param {FirstLoss} each
+ * @returns {{error: number | null, absolute: boolean}}
+ */
+export function lossError({ loss, reference, relativeError }) {
+  const [got, exact] = [toNumber(loss), toNumber(reference)];
+  if (got === null || exact === null) return { error: null, absolute: false };
+  if (exact === 0) return { error: Math.abs(got), absolute: true };
+  return { error: toNumber(relativeError), absolute: false };
+}
+
+/** @param {FirstLoss[]} losses */
+function worstLoss(losses) {
+  const errors = losses.map(lossError);
+  const most = (/** @type {boolean} */ absolute) => {
+    const those = errors.filter((each) => each.absolute === absolute);
+    return those.length ? `≤ ${formatNumber(worst(those.map(({ error }) => error)), 3)}${absolute ? " absolute" : ""}` : null;
+  };
+  return [most(false), most(true)].filter(Boolean).join(", ") || "not measured";
 }
 
 /** @param {NonFiniteCase} each */
@@ -66,6 +111,12 @@ function formatUlp(value) {
   return number !== null && number >= 100 ? formatCount(Math.round(number)) : formatNumber(value, 3);
 }
 
+/** @param {FirstLoss} each */
+function formatLossError(each) {
+  const { error, absolute } = lossError(each);
+  return `${formatNumber(error, 2)}${absolute ? " absolute" : ""}`;
+}
+
 /** @param {string} title @param {Node} status @param {string} text */
 const check = (title, status, text) => make("li", {}, status, make("strong", {}, title), text);
 
@@ -84,10 +135,10 @@ function checks(report) {
     check("NaN, infinity", verdict(held.length === used.length, "kept", "altered"),
       `${held.length} of the ${used.length} expressions that the engine uses gave what IEEE 754 says` +
       (avoided.length ? `; ${avoided.length} that it avoids did not.` : ".")),
-    check("Operators", label(`≤ ${formatNumber(worst(operators.map((each) => each.maxNormalizedError)), 3)}`),
+    check("Operators", operators.length ? label(`≤ ${formatNumber(worst(operators.map((each) => each.maxNormalizedError)), 3)}`, judge(report).tone === "warn" ? "warn" : "") : label("not measured", "warn"),
       `Largest error of ${operators.length} outputs on this job's first batch against float64, ` +
       "relative to the largest value of each."),
-    check("First losses", label(`≤ ${formatNumber(worst(firstLosses.map((each) => each.relativeError)), 3)}`),
+    check("First losses", label(worstLoss(firstLosses)),
       `Largest relative difference of ${firstLosses.length} training steps to a float64 run of the same plan.`),
   );
 }
@@ -134,7 +185,7 @@ export function showReport(host, report) {
       make("div", {}, make("h3", {}, "First losses against float64"),
         table("First losses", ["#Step", "#Loss", "#float64", "#Relative difference"],
           report.firstLosses.map((each) => [String(each.step), formatNumber(each.loss, 8), formatNumber(each.reference, 8),
-            formatNumber(each.relativeError, 2)])))),
+            formatLossError(each)])))),
     make("details", { open: !report.nonfinite.every(holds) },
       make("summary", {}, "NaN and infinity, expression by expression"),
       table("Truth table of NaN and infinity", ["Expression", "Expected", "Got", ""],

@@ -1,12 +1,13 @@
 // The page of one run: hears its events and brings each part of the page up to date.
 
-import { ApiError, cancelJob, FINAL_STATES, getCurves, getDiagnostics, getJob, watchJob, weightsUrl } from "./api.js";
+import { ApiError, cancelJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, watchJob, weightsUrl } from "./api.js";
+import { showAttempts } from "./attempts.js";
 import { Chart, firstNonFinite } from "./curves.js";
 import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
 import { showModel } from "./model.js";
-import { passes, showReport } from "./report.js";
+import { judge, showReport } from "./report.js";
 
 /** @typedef {import("./api.js").Job} Job */
 /** @typedef {import("./curves.js").Curve} Curve */
@@ -23,6 +24,8 @@ const loss = new Chart(byId("loss-chart"), [
 let accuracy = null;
 let hasReport = false;
 let hasModel = false;
+/** The data set that is shown. @type {string | null} */
+let datasetId = null;
 
 /** @param {Job} job */
 function showJob(job) {
@@ -38,7 +41,8 @@ function showJob(job) {
   byId("failure-message").textContent = job.message ?? "";
 
   setProgress(byId("progress", HTMLProgressElement), job);
-  byId("progress-text").textContent = progressText(job);
+  if (job.state !== "queued") byId("progress-text").textContent = progressText(job);
+  showAttempts(byId("tries"), job);
   byId("cancel").hidden = FINAL_STATES.has(job.state);
   byId("cancel", HTMLButtonElement).disabled = Boolean(job.cancel_requested_at);
   for (const format of /** @type {const} */ (["safetensors", "npz"])) {
@@ -80,7 +84,7 @@ function showTimings({ record, state }) {
     ["Steps", formatCount(timings.steps)],
     ["Parameters", formatCount(record.parameters)],
     ["Draws a step", formatCount(record.drawsPerStep)],
-    ["GL calls a step", formatCount(record.glCallsPerStep)],
+    ["GL calls a step", formatCount(Math.round(record.glCallsPerStep))],
     ["Textures, peak", formatBytes(record.peakTextureBytes)],
     ["Chromium", record.launch && `${record.launch.chromium}, ${record.launch.recipe}`],
   ]);
@@ -101,13 +105,26 @@ function noteNonFinite(part, curves, titles) {
 /** @param {Record<string, Curve>} curves */
 function showCurves(curves) {
   loss.show(curves);
+  byId("log-scale", HTMLInputElement).checked = loss.logarithmic;
   noteNonFinite("loss", curves, { loss: "training loss", val_loss: "validation loss" });
   if (!("val_accuracy" in curves)) return;
   byId("accuracy").hidden = false;
   accuracy ??= new Chart(byId("accuracy-chart"),
-    [{ key: "val_accuracy", title: "validation", tone: "validation" }], "Accuracy by training step");
+    [{ key: "val_accuracy", title: "validation", tone: "validation" }], "Accuracy by training step", { share: true });
   accuracy.show(curves);
   noteNonFinite("accuracy", curves, { val_accuracy: "validation accuracy" });
+}
+
+/** @param {string} wanted */
+async function showDataset(wanted) {
+  const dataset = await getDataset(wanted);
+  datasetId = wanted;
+  fillList(byId("dataset"), [
+    ["Data set", dataset ? dataset.name || "unnamed" : "has been deleted"],
+    ["Its id", make("code", {}, wanted)],
+    ["Rows", dataset && formatCount(dataset.rows)],
+  ]);
+  byId("dataset").hidden = false;
 }
 
 /** Why there is no precision report. @param {Job} job */
@@ -119,13 +136,15 @@ function missingReport({ spec, state }) {
 async function refresh() {
   const job = await getJob(id);
   showJob(job);
+  if (job.dataset_id && job.dataset_id !== datasetId) await showDataset(job.dataset_id);
+  if (job.state === "queued") byId("progress-text").textContent = await getWhy(id);
   const wantsReport = !hasReport && job.spec.diagnostics !== "none";
   const [curves, report] = await Promise.all([getCurves(id), wantsReport ? getDiagnostics(id) : null]);
   showCurves(curves);
   if (report) {
     hasReport = true;
-    const good = passes(report);
-    byId("verdict").replaceChildren(label(good ? "all proofs passed" : "a proof failed", good ? "good" : "bad"));
+    const { tone, text } = judge(report);
+    byId("verdict").replaceChildren(label(text, tone));
     showReport(byId("report"), report);
   } else if (!hasReport) {
     byId("report").replaceChildren(make("p", { class: "muted" }, missingReport(job)));

@@ -1,9 +1,10 @@
 // The table of runs: newest first, refreshed while the page is visible.
 
-import { listJobs } from "./api.js";
+import { listJobs, listWorkers } from "./api.js";
 import { byId, make, showConnection, showProblem } from "./dom.js";
 import { formatAge, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
+import { present, showWorkers, waitingFor } from "./workers.js";
 
 /** @typedef {import("./api.js").Job} Job */
 
@@ -15,6 +16,8 @@ const jobs = new Map();
 /** @type {string | null} */
 let next = null;
 let hasLoaded = false;
+/** Those that are there. @type {import("./workers.js").Worker[]} */
+let workers = [];
 /** What the table shows, to leave it alone (and a reader's selection in it) while that is the same. */
 let shownState = "";
 
@@ -28,7 +31,7 @@ function row(job, now) {
     make("td", { class: "run" },
       make("a", { class: "name", href: `/runs/${encodeURIComponent(job.id)}` }, job.name || job.id),
       job.name && make("small", {}, job.id)),
-    make("td", { class: "progress" }, bar, make("small", {}, progressText(job))),
+    make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job.queue, workers)))),
     make("td", { class: "number" }, formatNumber(job.metrics.loss)),
     make("td", { class: "number" }, formatPercent(job.metrics.val_accuracy)),
     make("td", {}, rendererLabel(job)),
@@ -42,7 +45,7 @@ function render() {
   const running = shown.filter((job) => job.state === "running").length;
   const queued = shown.filter((job) => job.state === "queued").length;
   // Durations of running jobs change by the second, ages by the minute.
-  const state = JSON.stringify([shown, next, Math.floor(now.getTime() / (running ? 1000 : 60_000))]);
+  const state = JSON.stringify([shown, next, workers.map(({ seen_at, ...told }) => told), Math.floor(now.getTime() / (running ? 1000 : 60_000))]);
   if (state === shownState) return;
   shownState = state;
 
@@ -51,6 +54,7 @@ function render() {
   body.replaceChildren(...shown.map((job) => row(job, now)));
   [...body.querySelectorAll("a")].find((link) => link.href === focused)?.focus();
   body.setAttribute("aria-busy", "false");
+  showWorkers(byId("workers"), workers);
   byId("empty").hidden = shown.length > 0;
   byId("more").hidden = next === null;
   byId("summary").textContent = shown.length ? `${running} running, ${queued} queued` : "";
@@ -58,7 +62,8 @@ function render() {
 
 /** @param {string | null} cursor */
 async function load(cursor) {
-  const page = await listJobs(cursor);
+  const [page, all] = await Promise.all([listJobs(cursor), listWorkers()]);
+  workers = present(all, new Date());
   for (const job of page.jobs) jobs.set(job.id, job);
   if (cursor !== null || !hasLoaded) next = page.next;
   hasLoaded = true;
@@ -80,6 +85,7 @@ async function refresh() {
   setTimeout(refresh, busy ? REFRESH.busy : REFRESH.idle);
 }
 
+byId("example").textContent = `texelgrad --url ${location.origin} train examples/seed_demo.json`;
 byId("more").addEventListener("click", () => load(next).catch(showProblem));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) load(null).catch(() => {}); });
 refresh();

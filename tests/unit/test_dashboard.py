@@ -11,6 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api import dashboard
+from texelgrad.domain import POLICIES, Policy
 
 from tests import node
 
@@ -116,7 +117,166 @@ def test_the_first_value_that_is_not_finite_is_found():
     assert node.call(module, name, {"steps": [1], "values": [1.0]}) is None
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1.0, 0.5, NAN, INFINITY], True), ([1.0, 0.0], False), ([-1.0], False), ([NAN], False), ([], False)],
+)
+def test_a_log_scale_is_chosen_where_all_values_are_positive(values: list[float], expected: bool):
+    curve = {"steps": list(range(len(values))), "values": values}
+    assert node.call("/api/static/curves.js", "suitsLog", [curve, curve]) is expected
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "expected"),
+    [(None, None, [0, 1]), (0.98, 1.0, [0.97, 1]), (0.0, 0.5, [0, 0.55]), (1.0, 1.0, [0.99, 1])],
+)
+def test_the_axis_of_an_accuracy_ends_at_0_and_1(
+    least: float | None, most: float | None, expected: list[float]
+):
+    found = node.call("/api/static/curves.js", "shareRange", least, most)
+    assert found == pytest.approx(expected)
+
+
+WORKER: dict[str, Any] = {
+    "id": "w1",
+    "host": "h",
+    "queue": "gpu",
+    "state": "idle",
+    "draining": False,
+    "renderer": SWIFTSHADER,
+    "software": True,
+    "fault": None,
+    "seen_at": "2026-01-01T00:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"),
+    [
+        ([], "no worker is running"),
+        ([{"queue": "cpu"}], "no worker is running"),
+        ([{}, {"state": "broken"}], "waiting for a worker"),
+        ([{"state": "starting"}], "waiting for a worker"),
+        ([{"state": "broken"}], "no worker can take this job: all broken"),
+        ([{"draining": True}, {"state": "draining"}], "no worker can take this job: all draining"),
+        ([{"draining": True}, {"state": "broken"}], "no worker can take this job: broken or draining"),
+    ],
+)
+def test_a_queued_run_says_what_it_waits_for(workers: list[dict[str, Any]], expected: str):
+    told = [{**WORKER, **worker} for worker in workers]
+    assert node.call("/api/static/workers.js", "waitingFor", "gpu", told) == expected
+
+
+def test_equal_workers_are_shown_together():
+    """In the order of how well they are."""
+    workers = [{**WORKER, "state": state} for state in ("broken", "idle", "busy", "idle")]
+    found = node.call("/api/static/workers.js", "groups", [*workers, {**WORKER, "draining": True}])
+    assert [(group["state"], group["count"], group["device"]) for group in found] == [
+        ("idle", 2, "SwiftShader"),
+        ("busy", 1, "SwiftShader"),
+        ("draining", 1, "SwiftShader"),
+        ("broken", 1, "SwiftShader"),
+    ]
+
+
+def test_the_causes_that_count_are_those_of_the_service():
+    """What the page calls a lost try is what uses one up."""
+    source = (Path(dashboard.__file__).parent / "static/attempts.js").read_text()
+    listed = re.search(r"COUNTED = new Set\(\[(.*?)\]\)", source)
+    assert listed
+    counted = {cause.value for cause, policy in POLICIES.items() if policy == Policy.RETRY}
+    assert set(re.findall(r"\w+", listed[1])) == counted
+
+
+@pytest.mark.parametrize(
+    ("causes", "state", "expected"),
+    [
+        ([None], "running", "2 retries left."),
+        (["context_lost", None], "running", "1 try was lost. 1 retry left."),
+        (["stalled"], "queued", "1 try was lost. 2 retries left."),
+        (
+            ["worker_stopped", "stalled", "gl_error", None],
+            "running",
+            "2 tries were lost. 1 lost try does not count: the worker's fault, not the job's. No retries left.",
+        ),
+        (["stalled", "stalled", "stalled"], "failed", "3 tries were lost."),
+    ],
+)
+def test_tries_are_told_in_words(causes: list[str | None], state: str, expected: str):
+    """What was lost, and how many are left."""
+    attempts = [{"state": "lost" if cause else "training", "cause": cause} for cause in causes]
+    assert node.call("/api/static/attempts.js", "summary", attempts, 3, state) == expected
+
+
+def report(**changes: Any) -> dict[str, Any]:
+    """A precision report in which everything is right, with some parts replaced."""
+    operator = {"op": "matmul", "name": "dense_1", "maxNormalizedError": 1e-7}
+    return {
+        "float32": {"renderable": True},
+        "readback": {"exact": True},
+        "nonfinite": [{"ok": True, "used": True}, {"ok": False, "used": False}],
+        "operators": [operator, {**operator, "name": "dense_2", "maxNormalizedError": 3e-7}],
+        "coverage": {"operatorsChecked": 2, "operatorsTotal": 2},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "text"),
+    [
+        ({}, "good", "all proofs passed"),
+        ({"readback": {"exact": False}}, "bad", "a proof failed"),
+        ({"nonfinite": [{"ok": False, "used": True}]}, "bad", "a proof failed"),
+        (
+            {"operators": [], "coverage": {"operatorsChecked": 0, "operatorsTotal": 5}},
+            "warn",
+            "no operator was measured",
+        ),
+        (
+            {
+                "operators": [
+                    {"name": "a", "maxNormalizedError": 0.5},
+                    {"name": "b", "maxNormalizedError": 2e-4},
+                ]
+            },
+            "warn",
+            "look at a: error 0.50",
+        ),
+        (
+            {
+                "operators": [
+                    {"name": "a", "maxNormalizedError": 0.5},
+                    {"name": "b", "maxNormalizedError": "NaN"},
+                ]
+            },
+            "warn",
+            "look at b: error NaN",
+        ),
+        (
+            {"coverage": {"operatorsChecked": 2, "operatorsTotal": 5}},
+            "good",
+            "proofs passed, 2 of 5 operators measured",
+        ),
+    ],
+)
+def test_a_report_is_not_praised_for_what_it_does_not_cover(changes: dict[str, Any], tone: str, text: str):
+    """Nor for a large error; the worst operator is named."""
+    assert node.call("/api/static/report.js", "judge", report(**changes)) == {"tone": tone, "text": text}
+
+
+@pytest.mark.parametrize("relative", ["NaN", "Infinity", None])
+def test_a_loss_whose_reference_is_0_is_compared_absolutely(relative: str | None):
+    """Nothing is relative to 0."""
+    loss = {"step": 1, "loss": 1e-9, "reference": 0, "relativeError": relative}
+    name = ("/api/static/report.js", "lossError")
+    assert node.call(*name, loss) == {"error": 1e-9, "absolute": True}
+    assert node.call(*name, {**loss, "reference": 2, "relativeError": 0.5}) == {
+        "error": 0.5,
+        "absolute": False,
+    }
+
+
 def test_styles_and_scripts_are_small():
     """Without a bundler each module is a request: few and small ones. uPlot is not ours."""
     own = [path for path in Path(dashboard.__file__).parent.joinpath("static").iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in own) < 64 << 10
+    assert sum(path.stat().st_size for path in own) < 80 << 10
