@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
+from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.memory import Sizes, texture_bytes
-from texelgrad.network import LayerShape, trace
-from texelgrad.spec import MAX_STEPS, Adam, JobSpec
+from texelgrad.network import LayerShape, shape_faults, trace
+from texelgrad.spec import MAX_STEPS, Adam, Data, JobSpec, Limits, Model, Train
+
+Sections = Mapping[str, Any]
+"""Fields of a spec by name, validated; those that are wrong by themselves are not there (spec.check_spec)."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def split_rows(rows: int, fraction: float) -> tuple[int, int]:
 def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimate:
     """What the job takes with data of these shapes; what depends on the data is None without it."""
     layers = trace(spec.model.input, spec.model.layers)
-    parameters = sum(layer.parameters for layer in layers)
+    parameters = _count(layers)
     output = list(layers[-1].output)
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
@@ -111,45 +115,77 @@ def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: Arr
     )
 
 
-def limit_faults(spec: JobSpec, settings: Settings) -> Iterator[Fault]:
-    """What the job asks for beyond the service's limits."""
-    if len(spec.model.layers) > settings.max_layers:
-        legal = f"at most {settings.max_layers} layers"
-        yield Fault("model.layers", "has too many layers", len(spec.model.layers), legal)
-    parameters = sum(layer.parameters for layer in trace(spec.model.input, spec.model.layers))
-    if parameters > settings.max_parameters:
-        yield Fault(
-            "model.layers", "has too many parameters", parameters, f"at most {settings.max_parameters}"
-        )
-    if spec.limits.wall_s is not None and spec.limits.wall_s > settings.max_wall_s:
+def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
+    """What the job asks for beyond the limits of the service and of the engine."""
+    if model := cast(Model | None, spec.get("model")):
+        if len(model.layers) > settings.max_layers:
+            legal = f"at most {settings.max_layers} layers"
+            yield Fault("model.layers", "has too many layers", len(model.layers), legal)
+        if shapes := _shapes(model):
+            parameters = _count(shapes)
+            if parameters > settings.max_parameters:
+                legal = f"at most {settings.max_parameters}"
+                yield Fault("model.layers", "has too many parameters", parameters, legal)
+            yield from engine_limits.model_faults(model.input, model.layers, shapes, spec.get("loss"))
+    limits = cast(Limits | None, spec.get("limits"))
+    if limits and limits.wall_s is not None and limits.wall_s > settings.max_wall_s:
         legal = f"at most {settings.max_wall_s}"
-        yield Fault("limits.wall_s", "is above the service's limit", spec.limits.wall_s, legal)
+        yield Fault("limits.wall_s", "is above the service's limit", limits.wall_s, legal)
 
 
-def data_faults(spec: JobSpec, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
+def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
     """Where the data and the spec don't fit each other."""
-    expected = tuple(spec.model.input)
-    if x.shape[1:] != expected:
-        message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
-        yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
-    last = len(spec.model.layers) - 1
-    yield from _target_faults(
-        spec.loss, f"model.layers.{last}.units", trace(spec.model.input, spec.model.layers)[-1].output[-1], y
-    )
+    if model := cast(Model | None, spec.get("model")):
+        expected = tuple(model.input)
+        if x.shape[1:] != expected:
+            message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
+            yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
+        if (shapes := _shapes(model)) and "loss" in spec:
+            field = f"model.layers.{len(model.layers) - 1}.units"
+            yield from _target_faults(spec["loss"], field, shapes[-1].output[-1], y)
+    if data := cast(Data | None, spec.get("data")):
+        yield from _split_faults(data.validation.fraction, x.rows)
+        train_rows, _ = split_rows(x.rows, data.validation.fraction)
+        if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
+            yield from _train_faults(train, train_rows, model)
 
-    train_rows, _ = split_rows(x.rows, spec.data.validation.fraction)
+
+def _count(layers: Sequence[LayerShape]) -> int:
+    """Parameters of all the layers."""
+    return sum(layer.parameters for layer in layers)
+
+
+def _shapes(model: Model) -> list[LayerShape]:
+    """Those of the layers; none where they don't fit each other."""
+    return [] if any(shape_faults(model.input, model.layers)) else trace(model.input, model.layers)
+
+
+def _split_faults(fraction: float, rows: int) -> Iterator[Fault]:
+    """Whether the rows kept for validation, and those that are left, are some."""
+    train_rows, validation_rows = split_rows(rows, fraction)
     if train_rows < 1:
-        message = f"leaves none of {x.rows} rows to train on"
-        yield Fault("data.validation.fraction", message, spec.data.validation.fraction, "a smaller fraction")
-        return
-    batch = spec.train.batch_size
+        message = f"leaves none of {rows} rows to train on"
+        yield Fault("data.validation.fraction", message, fraction, "a smaller fraction")
+    elif fraction > 0 and validation_rows < 1:
+        shares = (part / 1e6 for part in range(10**6 // rows, 10**6))
+        least = next((share for share in shares if split_rows(rows, share)[1]), None)
+        message = f"keeps none of {rows} rows for validation: {rows} * {fraction:g} is below 1"
+        yield Fault("data.validation.fraction", message, fraction, f"0, or at least {least:g}" if least else "0")
+
+
+def _train_faults(train: Train, train_rows: int, model: Model | None) -> Iterator[Fault]:
+    """Whether batches and epochs suit the rows that train."""
+    batch = train.batch_size
     if batch is not None and batch > train_rows:
         message = f"is above the {train_rows} training rows"
         yield Fault("train.batch_size", message, batch, f"1 to {train_rows}, or null for all of them")
-    per_epoch = math.ceil(train_rows / min(batch or train_rows, train_rows))
-    if spec.train.epochs is not None and spec.train.epochs * per_epoch > MAX_STEPS:
-        message = f"makes {spec.train.epochs * per_epoch} steps of {per_epoch} an epoch"
-        yield Fault("train.epochs", message, spec.train.epochs, f"at most {MAX_STEPS // per_epoch}")
+    taken = min(batch or train_rows, train_rows)
+    if model and (shapes := _shapes(model)):
+        yield from engine_limits.batch_faults(model.layers, shapes, taken, batch)
+    per_epoch = math.ceil(train_rows / taken)
+    if train.epochs is not None and train.epochs * per_epoch > MAX_STEPS:
+        message = f"makes {train.epochs * per_epoch} steps of {per_epoch} an epoch"
+        yield Fault("train.epochs", message, train.epochs, f"at most {MAX_STEPS // per_epoch}")
 
 
 def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[Fault]:

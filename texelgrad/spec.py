@@ -178,15 +178,25 @@ class JobSpec(Strict):
 
 def parse_spec(raw: Any) -> JobSpec:
     """Validate a spec as it came from JSON. Raises Invalid with every fault, those between fields included."""
+    spec, _, faults = check_spec(raw)
+    if spec is None:
+        raise Invalid(faults)
+    return spec
+
+
+def check_spec(raw: Any) -> tuple[JobSpec | None, dict[str, Any], list[Fault]]:
+    """Answer the spec, or None where it is wrong; its fields that are right by themselves; and every fault.
+
+    What is right can be checked further, so that one answer names all there is to mend.
+    """
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:
-        # What is right so far is checked further, so that one answer names all there is to mend.
-        sections = _right_sections(cast(dict[str, Any], raw)) if isinstance(raw, dict) else {}
-        raise Invalid([*faults_of(error, JobSpec), *_between_fields(sections)]) from None
-    if faults := list(_between_fields({name: getattr(spec, name) for name in JobSpec.model_fields})):
-        raise Invalid(faults)
-    return spec
+        right = _right_sections(cast(dict[str, Any], raw)) if isinstance(raw, dict) else {}
+        return None, right, [*faults_of(error, JobSpec), *_between_fields(right)]
+    right = dict(spec)
+    faults = list(_between_fields(right))
+    return None if faults else spec, right, faults
 
 
 def _right_sections(raw: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,21 +9,21 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from texelgrad import artifacts, repository
+from texelgrad.check import check_job
 from texelgrad.config import Settings
-from texelgrad.datasets import NamedArray, normalise
 from texelgrad.db import Database, now_us
 from texelgrad.domain import FINAL_JOB_STATES, JobState
-from texelgrad.errors import Conflict, Fault, Invalid, NotFound
+from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.models import Job
 from texelgrad.normalize import NONE, fit, training_rows
 from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
 from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
-from texelgrad.shapes import ArrayInfo, Estimate, data_faults, estimate, limit_faults
-from texelgrad.spec import JobSpec, Synthetic, parse_spec
+from texelgrad.shapes import Estimate, estimate
+from texelgrad.spec import JobSpec, Synthetic
 from texelgrad.store import store_dataset
-from texelgrad.times import parse_time, time_text
+from texelgrad.times import time_text
 
 Idempotency = tuple[str, str]  # the key, and the SHA-256 of the request's body
 
@@ -43,14 +42,13 @@ def submit_job(
     """
     if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
         return job, False
-    spec = parse_spec(raw)
-    infos, synthetic = _check(db, settings, owner_id, spec)
-    deadline_at = _deadline(spec.deadline)
+    checked = check_job(db, settings, owner_id, raw)
+    spec = checked.spec
     normalization: dict[str, Any] | None = None
     dataset_id = spec.data.dataset
-    if synthetic:
-        assert spec.data.synthetic is not None
-        dataset_id, _ = store_dataset(db, owner_id, _synthetic_name(spec.data.synthetic), synthetic, quota)
+    if spec.data.synthetic:
+        name = _synthetic_name(spec.data.synthetic)
+        dataset_id, _ = store_dataset(db, owner_id, name, checked.synthetic, quota)
 
     check_disk(db, settings)
     if spec.data.normalize != NONE and dataset_id is not None:
@@ -65,9 +63,9 @@ def submit_job(
             queue=settings.queue,
             dataset_id=dataset_id,
             needs_hardware=spec.allow_software is False,
-            total_steps=estimate(spec, infos["x"], infos["y"]).total_steps,
+            total_steps=estimate(spec, checked.infos["x"], checked.infos["y"]).total_steps,
             normalization=normalization,
-            deadline_at=deadline_at,
+            deadline_at=checked.deadline_at,
             idempotency=idempotency,
         )
 
@@ -146,57 +144,10 @@ def _fit(db: Database, spec: JobSpec, dataset_id: str) -> dict[str, Any]:
         return fit(spec.data.normalize, lambda: artifacts.open_range(session, x.artifact_id), shape, trains)
 
 
-def _deadline(text: str | None) -> int | None:
-    """The deadline in microseconds; raises Invalid where there is no such time, or it has passed."""
-    if text is None:
-        return None
-    try:
-        deadline_at = parse_time(text)
-    except ValueError as error:
-        raise Invalid([Fault("deadline", f"is no time: {error}", text, "2027-01-31T18:00:00Z")]) from error
-    if deadline_at <= time.time_ns() // 1000:
-        raise Invalid([Fault("deadline", "has passed", text, "a time to come")])
-    return deadline_at
-
-
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:
     """What a job would take; raises Invalid as submit_job does."""
-    spec = parse_spec(raw)
-    infos, _ = _check(db, settings, owner_id, spec)
-    return estimate(spec, infos["x"], infos["y"])
-
-
-def _check(
-    db: Database, settings: Settings, owner_id: str, spec: JobSpec
-) -> tuple[dict[str, ArrayInfo], list[NamedArray]]:
-    """The data's descriptions, and the arrays themselves where they are made up; raises Invalid."""
-    faults = list(limit_faults(spec, settings))
-    infos: dict[str, ArrayInfo] = {}
-    synthetic: list[NamedArray] = []
-    if spec.data.synthetic:
-        synthetic = _make(spec.data.synthetic)
-        infos = {array.name: array.info for array in synthetic}
-    elif spec.data.dataset:
-        with db.read() as session:
-            try:
-                datasets.get_dataset(session, owner_id, spec.data.dataset)
-                infos = datasets.array_infos(session, spec.data.dataset)
-            except NotFound:
-                legal = "an id that POST /v1/datasets gave"
-                faults.append(Fault("data.dataset", "there is no such data set", spec.data.dataset, legal))
-    else:
-        faults.append(Fault("data", "needs one of dataset and synthetic", None, "dataset or synthetic"))
-    if infos:
-        faults.extend(data_faults(spec, infos["x"], infos["y"]))
-    if faults:
-        raise Invalid(faults)
-    return infos, synthetic
-
-
-def _make(synthetic: Synthetic) -> list[NamedArray]:
-    from texelgrad.synthetic import GENERATORS
-
-    return normalise(*GENERATORS[synthetic.kind](synthetic.rows, synthetic.seed))
+    checked = check_job(db, settings, owner_id, raw)
+    return estimate(checked.spec, checked.infos["x"], checked.infos["y"])
 
 
 def _synthetic_name(synthetic: Synthetic) -> str:

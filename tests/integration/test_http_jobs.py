@@ -74,6 +74,24 @@ def test_every_fault_of_a_spec_at_once(client: FlaskClient):
     assert get(client, "/v1/jobs")["items"] == []
 
 
+def test_faults_of_every_kind_in_one_answer(client: FlaskClient):
+    """A wrong field, a share that keeps no row, a deadline that has passed, a loss that does not suit the data."""
+    raw = spec_for(upload_points(client), backend="cuda", deadline="2020-01-01T00:00:00Z")
+    raw["model"]["layers"][0]["units"] = 2
+    raw["data"]["validation"] = {"fraction": 0.01}
+    raw["limits"] = {"wall_s": 10**9}
+    assert sorted(fields(client.post("/v1/jobs", json=raw))) == [
+        "backend", "data.validation.fraction", "deadline", "limits.wall_s", "model.layers.0.units",
+    ]  # fmt: skip
+
+
+def test_an_empty_spec(client: FlaskClient):
+    """Names all that it lacks, the data too, and what each would be."""
+    response = client.post("/v1/jobs", json={})
+    assert sorted(fields(response)) == ["data", "loss", "model", "optimizer", "train"]
+    assert all(fault["legal"] for fault in response.get_json()["errors"])
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

@@ -99,13 +99,13 @@ def probabilities(units: int, row_sums_one: bool = True, low: float = 0) -> Arra
 )
 def test_targets(loss: str, units: int, y: ArrayInfo, field: str | None):
     """Labels against the last layer's units, for each loss."""
-    found = [fault.field for fault in data_faults(spec(loss, units), info(100, 64), y)]
+    found = [fault.field for fault in data_faults(dict(spec(loss, units)), info(100, 64), y)]
     assert found == ([field] if field else [])
 
 
 def test_several_faults_with_the_data():
     """Input, targets and batch in one answer, each with what would be legal."""
-    faults = list(data_faults(spec(), info(8, 8, 8), info(8, 2)))
+    faults = list(data_faults(dict(spec()), info(8, 8, 8), info(8, 2)))
     assert [(fault.field, fault.legal) for fault in faults] == [
         ("model.input", "[8, 8]"),
         ("model.layers.1.units", "2"),
@@ -113,15 +113,28 @@ def test_several_faults_with_the_data():
     ]
 
 
+@pytest.mark.parametrize("rows", [1, 3, 49, 100, 1797, 999_999])
+def test_a_share_that_keeps_no_row(rows: int):
+    """Refused; what is said to be legal is."""
+    wanted = spec(data={"validation": {"fraction": 0.5 / rows}})
+    found = list(data_faults(dict(wanted), info(rows, 64), info(rows, 3)))
+    fault = next(fault for fault in found if fault.field == "data.validation.fraction")
+    if rows > 1:
+        least = float((fault.legal or "").rpartition(" ")[2])
+        assert split_rows(rows, least)[1] >= 1
+        assert least < 1.1 / rows + 1e-6
+
+
 def test_too_many_steps():
     """The step counter has 31 bits."""
-    (fault,) = data_faults(spec(train={"epochs": 2**31 - 1, "batch_size": 10}), info(100, 64), info(100, 3))
+    wanted = dict(spec(train={"epochs": 2**31 - 1, "batch_size": 10}))
+    (fault,) = data_faults(wanted, info(100, 64), info(100, 3))
     assert (fault.field, fault.legal) == ("train.epochs", f"at most {(2**31 - 1) // 10}")
 
 
 def test_limits_of_the_service():
     """Layers, parameters and time that the settings don't allow."""
     settings = Settings(max_layers=1, max_parameters=2178, max_wall_s=10)
-    found = [fault.field for fault in limit_faults(spec(limits={"wall_s": 11}), settings)]
+    found = [fault.field for fault in limit_faults(dict(spec(limits={"wall_s": 11})), settings)]
     assert found == ["model.layers", "model.layers", "limits.wall_s"]
-    assert not list(limit_faults(spec(limits={"wall_s": 11}), Settings()))
+    assert not list(limit_faults(dict(spec(limits={"wall_s": 11})), Settings()))

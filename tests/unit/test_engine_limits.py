@@ -1,0 +1,114 @@
+"""What the service refuses before a job is queued is what the engine's planner would refuse, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from texelgrad.config import Settings
+from texelgrad.errors import Fault
+from texelgrad.shapes import ArrayInfo, Stats, data_faults, limit_faults
+from texelgrad.spec import parse_spec
+
+from tests.node import call
+
+STATS = Stats(0, 1, integral=True, row_sums_one=True)
+SETTINGS = Settings(max_parameters=10**12)
+Layer = dict[str, Any]
+
+
+def dense(units: int) -> Layer:
+    """A dense layer."""
+    return {"type": "dense", "units": units}
+
+
+def conv(filters: int, kernel: int, padding: str = "same") -> Layer:
+    """A convolution."""
+    return {"type": "conv2d", "filters": filters, "kernel": kernel, "padding": padding}
+
+
+def pool(size: list[int]) -> Layer:
+    """A max pooling that moves by 1."""
+    return {"type": "max_pool2d", "size": size, "stride": 1, "padding": "same"}
+
+
+FLATTEN = {"type": "flatten"}
+GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
+    # widths of a dense layer's input: 4 values a trip, and 32 trips besides
+    *[([width], [dense(1)], "mse", 4, None) for width in (130_940, 130_944, 130_945, 131_073)],
+    *[([1], [dense(width), dense(2)], "mse", 4, None) for width in (65_532, 65_536)],
+    *[([side, side, 3], [FLATTEN, dense(1)], "mse", 2, None) for side in (208, 209)],
+    *[([side, side, 1], [conv(1, 1), FLATTEN, dense(1)], "mse", 2, None) for side in (180, 181)],
+    # classes: 6 trips for 4 of them
+    *[([1], [dense(classes)], "softmax_cross_entropy", 4, None) for classes in (21_844, 21_845, 65_536)],
+    ([1], [dense(65_536)], "mse", 4, None),
+    ([1], [dense(65_536)], "bce", 4, 4),
+    # batches: 16 rows a trip
+    *[([1], [dense(1)], "mse", rows, batch) for rows, batch in ((524_288, None), (524_289, None), (600_000, 524_288), (600_000, 524_289))],
+    # convolutions: places times texels of channels, of the input, and of the output where a gradient goes back
+    *[([9, 9, 4], [conv(4, kernel), FLATTEN, dense(1)], "mse", 2, None) for kernel in (181, 182)],
+    *[([9, 9, channels], [conv(1, 16), FLATTEN, dense(1)], "mse", 2, None) for channels in (512, 516)],
+    *[([9, 9, 1], [conv(filters, 16), FLATTEN, dense(1)], "mse", 2, None) for filters in (512, 516)],
+    *[([9, 9, 1], [conv(1, 1), conv(filters, 16), FLATTEN, dense(1)], "mse", 2, None) for filters in (512, 516)],
+    # the gradient of their weights: lines and pixels of the whole batch
+    *[([64, 64, 1], [conv(4, 1), FLATTEN, dense(1)], "mse", rows, None) for rows in (1000, 10_000)],
+    *[([16, 16, 4], [conv(256, 8), FLATTEN, dense(1)], "mse", rows, None) for rows in (64, 448, 480, 512, 1024)],
+    # windows of a pooling: where a gradient goes back, those before count for each
+    *[([40, 40, 1], [pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [181, 181], [182, 182])],
+    *[([40, 40, 1], [conv(1, 1), pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [1, 90], [1, 91], [9, 10], [10, 10])],
+]  # fmt: skip
+
+
+def faults_of(
+    sample: list[int], layers: list[Layer], loss: str, rows: int, batch: int | None
+) -> tuple[list[Fault], str]:
+    """The service's faults, and what the engine says: its error's code, or nothing."""
+    spec = parse_spec(
+        {
+            "model": {"input": sample, "layers": layers},
+            "loss": loss,
+            "optimizer": {"type": "sgd", "lr": 0.1},
+            "train": {"steps": 1, "batch_size": batch},
+        }
+    )
+    units = layers[-1]["units"]
+    shapes = {
+        "x": (rows, *sample),
+        "y": (rows,) if loss == "softmax_cross_entropy" or units == 1 else (rows, units),
+    }
+    x, y = (ArrayInfo("float32", shape, STATS) for shape in shapes.values())
+    ours = [*limit_faults(dict(spec), SETTINGS), *data_faults(dict(spec), x, y)]
+    made = {name: {"shape": list(shape)} for name, shape in shapes.items()}
+    theirs = call("/tests/unit/plan_probe.js", "tryEstimate", spec.model_dump(), made)
+    error = theirs.get("error", {})
+    assert error.get("code") in (None, "too_large"), error
+    return ours, error.get("message", "")
+
+
+@pytest.mark.parametrize("case", GRID, ids=[str(number) for number in range(len(GRID))])
+def test_the_service_refuses_what_the_planner_refuses(
+    case: tuple[list[int], list[Layer], str, int, int | None],
+):
+    """On both sides of each limit; with one fault, its value and what would be legal."""
+    ours, theirs = faults_of(*case)
+    assert bool(ours) == bool(theirs), (ours, theirs)
+    assert len(ours) <= 1
+    for fault in ours:
+        assert fault.legal
+        assert fault.field.startswith(("model.", "train.batch_size"))
+
+
+def test_the_grid_has_both_sides():
+    """It would show nothing if the planner took all of it, or none."""
+    refused = [bool(faults_of(*case)[1]) for case in GRID]
+    assert 10 < sum(refused) < len(refused) - 10
+
+
+def test_what_is_legal_is_taken():
+    """The batch that a refusal names is the largest that the planner takes."""
+    (fault,), _ = faults_of([16, 16, 4], [conv(256, 8), FLATTEN, dense(1)], "mse", 100_000, 100_000)
+    most = int((fault.legal or "").rpartition(" ")[2])
+    assert faults_of([16, 16, 4], [conv(256, 8), FLATTEN, dense(1)], "mse", 100_000, most) == ([], "")
+    _, theirs = faults_of([16, 16, 4], [conv(256, 8), FLATTEN, dense(1)], "mse", 100_000, most + 1)
+    assert theirs

@@ -1,0 +1,74 @@
+"""A job spec against everything that can be known before it runs: the schema, the limits, the data. One list of faults."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, cast
+
+from texelgrad.config import Settings
+from texelgrad.datasets import NamedArray, normalise
+from texelgrad.db import Database
+from texelgrad.errors import Fault, Invalid, NotFound
+from texelgrad.repository import datasets
+from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
+from texelgrad.spec import Data, JobSpec, Synthetic, check_spec
+from texelgrad.times import parse_time
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A spec that can run, and what was learnt of it on the way."""
+
+    spec: JobSpec
+    infos: dict[str, ArrayInfo]  # x and y
+    synthetic: list[NamedArray]  # the data itself, where it is made up
+    deadline_at: int | None  # in microseconds
+
+
+def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Checked:
+    """Check a spec as it came; raises Invalid with every fault, of whatever kind."""
+    spec, right, faults = check_spec(raw)
+    faults.extend(limit_faults(right, settings))
+    infos: dict[str, ArrayInfo] = {}
+    synthetic: list[NamedArray] = []
+    data = cast(Data | None, right.get("data"))
+    if data and data.synthetic and not data.dataset:
+        synthetic = _make(data.synthetic)
+        infos = {array.name: array.info for array in synthetic}
+    elif data and data.dataset and not data.synthetic:
+        with db.read() as session:
+            try:
+                datasets.get_dataset(session, owner_id, data.dataset)
+                infos = datasets.array_infos(session, data.dataset)
+            except NotFound:
+                legal = "an id that POST /v1/datasets gave"
+                faults.append(Fault("data.dataset", "there is no such data set", data.dataset, legal))
+    elif isinstance(raw, dict) and ("data" not in raw or (data and not data.dataset)):
+        message = "needs one of dataset and synthetic" if "data" in raw else "is missing"
+        faults.append(Fault("data", message, None, "an object with dataset or synthetic"))
+    if infos:
+        faults.extend(data_faults(right, infos["x"], infos["y"]))
+    deadline_at, wrong = _deadline(right.get("deadline"))
+    faults.extend(wrong)
+    if faults or spec is None:
+        raise Invalid(faults)
+    return Checked(spec, infos, synthetic, deadline_at)
+
+
+def _deadline(text: str | None) -> tuple[int | None, list[Fault]]:
+    """The deadline in microseconds, and what is wrong where there is no such time, or it has passed."""
+    if text is None:
+        return None, []
+    try:
+        deadline_at = parse_time(text)
+    except ValueError as error:
+        return None, [Fault("deadline", f"is no time: {error}", text, "2027-01-31T18:00:00Z")]
+    passed = deadline_at <= time.time_ns() // 1000
+    return deadline_at, [Fault("deadline", "has passed", text, "a time to come")] if passed else []
+
+
+def _make(synthetic: Synthetic) -> list[NamedArray]:
+    from texelgrad.synthetic import GENERATORS
+
+    return normalise(*GENERATORS[synthetic.kind](synthetic.rows, synthetic.seed))
