@@ -26,5 +26,6 @@ ENV PATH=/app/.venv/bin:$PATH \
     NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility
 USER texelgrad
 VOLUME /data
-ENTRYPOINT ["tini", "--"]
+# -s: also where it is not the first process, as with `docker run --init` and compose's `init: true`
+ENTRYPOINT ["tini", "-s", "--"]
 CMD ["texelgrad", "--help"]

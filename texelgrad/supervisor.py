@@ -232,7 +232,9 @@ def _api(settings: Settings, listener: socket.socket) -> Part:
     threads = settings.max_streams + _OTHER_THREADS
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread", "--workers", "1"]
     command += ["--threads", str(threads), "--bind", f"fd://{listener.fileno()}", "--timeout", "120"]
-    command += ["--graceful-timeout", "3", "--no-control-socket", "api.app:create_app()"]
+    # Idle connections hold no thread; closed after gunicorn's 2 s, they would break under clients that use them again.
+    command += ["--keep-alive", "75", "--graceful-timeout", "3", "--no-control-socket"]
+    command += ["api.app:create_app()"]
     return Part("api", command, stop_s=10.0, pass_fds=[listener.fileno()])
 
 

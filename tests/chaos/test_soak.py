@@ -12,7 +12,7 @@ from tests.e2e.stack import Stack
 
 WARM_UP = 5
 MEMORY_BYTES = 24 << 20  # all parts together: caches fill, and allocators keep what they had
-HANDLES = 8  # pooled connections come and go
+HANDLES = 24  # pooled connections come and go, with three files each on SQLite; threads with them
 
 
 def _parts(stack: Stack) -> list[psutil.Process]:

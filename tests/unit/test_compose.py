@@ -104,7 +104,7 @@ def test_the_image_is_unprivileged_and_names_what_exists():
     """The last user is not root, an init comes first, and files and functions that the build uses are there."""
     text = (ROOT / "Dockerfile").read_text()
     assert re.findall(r"^USER (\w+)", text, re.MULTILINE)[-1] == "texelgrad"
-    assert re.search(r'^ENTRYPOINT \["tini", "--"\]', text, re.MULTILINE)
+    assert re.search(r'^ENTRYPOINT \["tini", "-s", "--"\]', text, re.MULTILINE)
     setup = (ROOT / "scripts/lib/setup.sh").read_text()
     used = re.findall(r"&& (setup_\w+)", text)
     assert used == ["setup_python", "setup_browser_libraries"]
