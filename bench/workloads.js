@@ -6,24 +6,32 @@ const dense = (/** @type {number} */ units, activation = "linear") => ({ type: "
  * @typedef {object} Workload
  * @property {string} name
  * @property {number} rows of the data set @property {number} batch
- * @property {number} inputs @property {number[]} hidden @property {number} outputs
+ * @property {number[]} input @property {any[]} hidden layers before the last @property {number} outputs
  * @property {"bce"|"softmax_cross_entropy"} loss
  * @property {any} optimizer
  */
 
+const relu = (/** @type {number} */ units) => dense(units, "relu");
+const conv = (/** @type {number} */ filters) => ({ type: "conv2d", filters, kernel: 3, activation: "relu" });
+const pool = { type: "max_pool2d", size: 2 };
+
 /** @type {Workload[]} */
 export const workloads = [
-  { name: "seed-demo", rows: 100, batch: 100, inputs: 2, hidden: [32], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
-  { name: "seed-128", rows: 100, batch: 100, inputs: 2, hidden: [128], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
-  { name: "seed-3x256", rows: 500, batch: 500, inputs: 2, hidden: [256, 256], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
-  { name: "mlp-mnist", rows: 1280, batch: 128, inputs: 784, hidden: [512, 512], outputs: 10, loss: "softmax_cross_entropy", optimizer: { type: "adam", lr: 0.001 } },
-  { name: "mlp-wide", rows: 512, batch: 256, inputs: 1024, hidden: [2048, 2048], outputs: 1000, loss: "softmax_cross_entropy", optimizer: { type: "sgd", lr: 0.01 } },
+  { name: "seed-demo", rows: 100, batch: 100, input: [2], hidden: [relu(32)], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
+  { name: "seed-128", rows: 100, batch: 100, input: [2], hidden: [relu(128)], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
+  { name: "seed-3x256", rows: 500, batch: 500, input: [2], hidden: [relu(256), relu(256)], outputs: 1, loss: "bce", optimizer: { type: "sgd", lr: 0.1 } },
+  { name: "mlp-mnist", rows: 1280, batch: 128, input: [784], hidden: [relu(512), relu(512)], outputs: 10, loss: "softmax_cross_entropy", optimizer: { type: "adam", lr: 0.001 } },
+  {
+    name: "cnn-mnist", rows: 640, batch: 64, input: [28, 28, 1], hidden: [conv(32), pool, conv(64), pool, { type: "flatten" }, relu(128)], outputs: 10,
+    loss: "softmax_cross_entropy", optimizer: { type: "adam", lr: 0.001 },
+  },
+  { name: "mlp-wide", rows: 512, batch: 256, input: [1024], hidden: [relu(2048), relu(2048)], outputs: 1000, loss: "softmax_cross_entropy", optimizer: { type: "sgd", lr: 0.01 } },
 ];
 
 /** @param {Workload} workload @param {number} steps */
-export function specOf({ batch, inputs, hidden, outputs, loss, optimizer }, steps) {
+export function specOf({ batch, input, hidden, outputs, loss, optimizer }, steps) {
   return {
-    model: { input: [inputs], layers: [...hidden.map((units) => dense(units, "relu")), dense(outputs)] },
+    model: { input, layers: [...hidden, dense(outputs)] },
     loss,
     optimizer,
     train: { steps, batch_size: batch, seed: 1 },
@@ -32,7 +40,8 @@ export function specOf({ batch, inputs, hidden, outputs, loss, optimizer }, step
 }
 
 /** Data that a net can fit in part: labels from a random linear map. @param {Workload} workload */
-export function dataOf({ rows, inputs, outputs, loss }) {
+export function dataOf({ rows, input, outputs, loss }) {
+  const inputs = input.reduce((a, b) => a * b, 1);
   let state = 12345;
   const uniform = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -51,5 +60,5 @@ export function dataOf({ rows, inputs, outputs, loss }) {
     }
     if (loss !== "bce") y[r] = at;
   }
-  return { x: { shape: [rows, inputs], data: x }, y: { shape: loss === "bce" ? [rows, outputs] : [rows], data: y } };
+  return { x: { shape: [rows, ...input], data: x }, y: { shape: loss === "bce" ? [rows, outputs] : [rows], data: y } };
 }
