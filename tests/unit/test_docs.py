@@ -13,7 +13,7 @@ from texelgrad.config import Settings
 ROOT = Path(__file__).parents[2]
 OF_THE_CLIENT = {"TEXELGRAD_URL", "TEXELGRAD_API_KEY"}  # read by Client, no settings of the service
 OTHER_PROGRAMS = {
-    *("cp", "curl", "docker", "export", "python", "python3", "source"),
+    *("cp", "curl", "docker", "export", "printf", "python", "python3", "source"),
     *(".venv/bin/celery", "pg_dump", "sqlite3"),
 }
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -59,6 +59,13 @@ def test_links_to_files_lead_somewhere(document: Path):
     for target in re.findall(r"\]\(([^)#\s]+)", document.read_text()):
         if "://" not in target:
             assert (document.parent / target).exists(), target
+
+
+def test_the_threat_model_names_tests_that_exist():
+    """A defence whose test was renamed would look tested and be not."""
+    named = re.findall(r"`((?:tests/\w+/)?test_\w+\.py)`", (ROOT / "docs/security.md").read_text())
+    assert len(named) > 20
+    assert [name for name in set(named) if not any((ROOT / "tests").rglob(Path(name).name))] == []
 
 
 def test_addresses_in_the_readme_are_routes_of_the_api():
