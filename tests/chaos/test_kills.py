@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import signal
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -57,6 +60,30 @@ def test_a_killed_process(stack: Stack, spec: dict[str, Any], weights: bytes, sc
         took = datetime.fromisoformat(disturbed["attempts"][0]["ended_at"]) - killed_at
         print(f"killed {scenario.name}: noticed after {took.total_seconds():.2f} s")  # noqa: T201 - for the record
         assert disturbed["attempts"][-1]["resumed_from_step"] >= 500
+    assert_settled(stack, jobs, weights)
+
+
+def test_posts_while_the_api_dies(stack: Stack, spec: dict[str, Any], tmp_path: Path):
+    """Whatever the client had an answer for exists once, however often the API fell in between."""
+    short = {**spec, "name": "under fire", "train": {**spec["train"], "steps": 50}}
+
+    def fire() -> None:
+        for _ in range(3):
+            time.sleep(1.0)
+            wait_until(lambda: bool(stack.part("api")), "the API runs")
+            for process in stack.part("api"):
+                kill(process)
+
+    firing = threading.Thread(target=fire)
+    firing.start()
+    jobs: list[str] = []
+    while len(jobs) < 8:
+        jobs.append(stack.client.create_job(short)["id"])
+        time.sleep(0.3)
+    firing.join()
+    assert sorted(job["id"] for job in stack.client.jobs(name="under fire")) == sorted(jobs)
+    assert finish(stack, jobs[0])["state"] == "succeeded"
+    weights = stack.client.download_weights(jobs[0], tmp_path / "weights").read_bytes()
     assert_settled(stack, jobs, weights)
 
 
