@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from api.context import services
 from api.models import DatasetPath, DatasetsQuery, PreviewQuery, UploadQuery
 from api.paging import checked_cursor, page
-from api.responses import json_response, tagged_response
+from api.responses import json_response, no_content, tagged_response
 from api.routing import Routes
 from api.views import dataset_view
 from texelgrad.datasets import NamedArray, read_pair, read_upload
@@ -44,23 +44,35 @@ def post_dataset(query: UploadQuery) -> Response:
         else:
             file, filename, options = _receive(cast("IO[bytes]", spool))
             options |= given
-            format_name = _format(file, filename, options.get("format"))
-            arrays = read_upload(file, format_name, own.settings, options.get("target"))
             name = options.get("name") or filename or "unnamed"
-    check_name(name)
+            wrong = name_faults(name)
+            try:
+                format_name = _format(file, filename, options.get("format"))
+                arrays = read_upload(file, format_name, own.settings, options.get("target"))
+            except Invalid as invalid:
+                raise Invalid([*wrong, *invalid.faults], invalid.more) from invalid
+    if wrong := name_faults(name):
+        raise Invalid(wrong)
     dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays, own.quota)
+    return stored(dataset_id, name, new=new)
+
+
+def stored(dataset_id: str, name: str, *, new: bool) -> Response:
+    """201 and the data set; 200 where its content was there, with the name that it keeps and the one that it came under."""
+    own = services()
     with own.db.read() as session:
         dataset = repository.get_dataset(session, own.owner_id, dataset_id)
         view = dataset_view(dataset, repository.arrays_of(session, dataset_id))
+    if not new:
+        view |= {"deduplicated": True, "uploaded_as": name}
     return json_response(view, 201 if new else 200, Location=f"/v1/datasets/{dataset_id}")
 
 
-def check_name(name: str) -> None:
-    """Whether a data set may be called so; raises Invalid."""
-    if not 1 <= len(name) <= 200 or not name.isprintable():
-        raise Invalid(
-            [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
-        )
+def name_faults(name: str) -> list[Fault]:
+    """What is wrong with a data set's name."""
+    if 1 <= len(name) <= 200 and name.isprintable():
+        return []
+    return [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
 
 
 def _pair(given: dict[str, str]) -> tuple[list[NamedArray], str]:
@@ -149,8 +161,8 @@ def delete_dataset(path: DatasetPath) -> Response:
     try:
         with own.db.write() as session:
             if uploads.drop_upload(session, own.owner_id, path.dataset_id):
-                return Response(status=204)
+                return no_content()
             repository.delete_dataset(session, own.owner_id, path.dataset_id)
     except IntegrityError as error:  # a job took it meanwhile
         raise Conflict(f"data set {path.dataset_id} is used by a job") from error
-    return Response(status=204)
+    return no_content()

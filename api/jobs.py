@@ -11,7 +11,7 @@ from api.bodies import read_json
 from api.context import services
 from api.models import JobPath, JobsQuery, MetricsQuery
 from api.paging import checked_cursor, page
-from api.responses import json_response, tagged_response
+from api.responses import json_response, no_content, tagged_response
 from api.routing import Routes
 from api.views import job_summary, job_view
 from texelgrad import repository
@@ -121,7 +121,7 @@ def delete_job(path: JobPath) -> Response:
     own = services()
     with own.db.write() as session:
         remove_job(session, own.owner_id, path.job_id)
-    return Response(status=204)
+    return no_content()
 
 
 @routes.get("/jobs/<job_id>/metrics", "Curves of a job")

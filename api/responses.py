@@ -20,6 +20,13 @@ def json_response(body: Any, status: int = 200, **headers: str) -> Response:
     return response
 
 
+def no_content() -> Response:
+    """204: done, and nothing to say about it; no body, so no type of one."""
+    response = Response(status=204)
+    del response.headers["Content-Type"]
+    return response
+
+
 def tagged_response(body: Any, **headers: str) -> Response:
     """An answer with an ETag of its content; 304 where the caller has it already."""
     response = json_response(body, 200, **headers)

@@ -10,7 +10,7 @@ from flask import Response, request
 from api.auth import COOKIE, find_key, identify
 from api.bodies import read_json
 from api.context import services
-from api.responses import json_response
+from api.responses import json_response, no_content
 from api.routing import Routes
 from texelgrad.errors import Fault, Invalid
 from texelgrad.keys import keys_required, secret_hash
@@ -33,7 +33,7 @@ def post_session() -> Response:
     value = secrets.token_urlsafe(32)
     with own.db.write() as session:
         keys.open_session(session, key.id, secret_hash(value), _LASTS_S)
-    response = Response(status=204)
+    response = no_content()
     response.set_cookie(
         COOKIE, value, max_age=_LASTS_S, httponly=True, samesite="Strict", secure=request.is_secure
     )
@@ -55,6 +55,6 @@ def delete_session() -> Response:
     if value := request.cookies.get(COOKIE):
         with own.db.write() as session:
             keys.close_session(session, secret_hash(value))
-    response = Response(status=204)
+    response = no_content()
     response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
     return response

@@ -17,6 +17,7 @@ from flask import Response, request
 
 from api.context import services
 from api.models import EventsQuery, JobPath
+from api.responses import no_content
 from api.routing import Routes
 from texelgrad import repository
 from texelgrad.db import Database
@@ -80,7 +81,7 @@ def get_events(path: JobPath, query: EventsQuery) -> Response:
     with own.db.read() as session:
         job = repository.get_job(session, own.owner_id, path.job_id)
     if job.state in FINAL_JOB_STATES and cursor.seq >= job.event_seq:
-        return Response(status=204)
+        return no_content()
     own.streams.take()
     response = Response(_stream(own.db, own.owner_id, job.id, cursor), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"

@@ -10,7 +10,7 @@ from api.bodies import read_json
 from api.context import services
 from api.models import DeliveriesQuery, WebhookPath
 from api.paging import checked_cursor, page
-from api.responses import json_response
+from api.responses import json_response, no_content
 from api.routing import Routes
 from api.views import delivery_view, webhook_view
 from texelgrad.domain import IdPrefix
@@ -73,7 +73,7 @@ def delete_webhook(path: WebhookPath) -> Response:
     own = services()
     with own.db.write() as session:
         session.delete(outbox.get_webhook(session, own.owner_id, path.webhook_id))
-    return Response(status=204)
+    return no_content()
 
 
 @routes.post("/webhooks/<webhook_id>/test", "Send a test message")
