@@ -54,6 +54,7 @@ function worstOperator(operators) {
 export function judge(report) {
   const { operatorsChecked, operatorsTotal } = report.coverage;
   if (!(report.float32.renderable && report.readback.exact && report.nonfinite.every(holds))) return { tone: "bad", text: "a proof failed" };
+  if (report.firstLosses.some((each) => !isNumber(each.loss))) return { tone: "warn", text: "training had diverged" };
   if (!report.operators.length || !operatorsChecked) return { tone: "warn", text: "no operator was measured" };
   const worst = worstOperator(report.operators);
   const error = toNumber(worst.maxNormalizedError);
@@ -62,26 +63,30 @@ export function judge(report) {
   return { tone: "good", text: "all proofs passed" };
 }
 
+/** @param {unknown} value as the API writes it */
+const isNumber = (value) => Number.isFinite(toNumber(value));
+
 /**
  * How far a loss is from float64: relative to it, or by itself where float64 says 0, to which nothing is relative.
+ * A loss that is not finite has no distance: what float32 can't hold, float64 may.
  * @param {FirstLoss} each
  * @returns {{error: number | null, absolute: boolean}}
  */
 export function lossError({ loss, reference, relativeError }) {
   const [got, exact] = [toNumber(loss), toNumber(reference)];
-  if (got === null || exact === null) return { error: null, absolute: false };
+  if (got === null || exact === null || !isNumber(loss)) return { error: null, absolute: false };
   if (exact === 0) return { error: Math.abs(got), absolute: true };
   return { error: toNumber(relativeError), absolute: false };
 }
 
 /** @param {FirstLoss[]} losses */
 function worstLoss(losses) {
-  const errors = losses.map(lossError);
+  const errors = losses.filter((each) => isNumber(each.loss)).map(lossError);
   const most = (/** @type {boolean} */ absolute) => {
     const those = errors.filter((each) => each.absolute === absolute);
     return those.length ? `≤ ${formatNumber(worst(those.map(({ error }) => error)), 3)}${absolute ? " absolute" : ""}` : null;
   };
-  return [most(false), most(true)].filter(Boolean).join(", ") || "not measured";
+  return [most(false), most(true), errors.length < losses.length && "then not finite"].filter(Boolean).join(", ") || "not measured";
 }
 
 /** @param {NonFiniteCase} each */

@@ -121,7 +121,7 @@ async function showDataset(wanted) {
   datasetId = wanted;
   fillList(byId("dataset"), [
     ["Data set", dataset ? dataset.name || "unnamed" : "has been deleted"],
-    ["Its id", make("code", {}, wanted)],
+    ["Data set id", make("code", {}, wanted)],
     ["Rows", dataset && formatCount(dataset.rows)],
   ]);
   byId("dataset").hidden = false;

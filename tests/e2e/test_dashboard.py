@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from .stack import Stack, wait_until
+from .stack import ROOT, Stack, wait_until
 from tests.kernels.harness import BrowserPage
 
 OPEN_S = 30.0
@@ -21,6 +24,10 @@ class Reader(BrowserPage):
         """Go to an address and wait until the page has loaded."""
         self._console.clear()  # of what other pages said
         self._wait(self._page.goto(url), OPEN_S)
+
+    def resize(self, width: int) -> None:
+        """Make the window so wide, in CSS pixels."""
+        self._wait(self._page.setViewport({"width": width, "height": 800}), OPEN_S)
 
     def text(self, selector: str) -> str:
         """What stands there, with single spaces; "" where there is nothing or it is hidden."""
@@ -84,6 +91,13 @@ def test_a_finished_run_shows_what_it_was(stack: Stack, reader: Reader, seed_dem
     wait_until(lambda: "float32" in reader.text("#report"), "the precision report")
     assert reader.text("#state") == "succeeded"
     assert reader.text("#verdict") == "all proofs passed"
+    assert (
+        reader.text("#dataset")
+        == f"Data set two_class_points, 100 rows, seed 0 Data set id {job['dataset_id']} Rows 100"
+    )
+    assert reader.evaluate("() => document.querySelector('#log-scale').checked")
+    assert "validation" not in reader.text("#loss-chart .u-legend")
+    assert re.search(r"GL calls a step \d+ ", reader.text("#timings"))
     assert "software" in reader.text("#tiles")
     assert re.search(r"dense dense_1\s.*32 relu", reader.text("#model"))
     assert re.search(r"Steps 2,000", reader.text("#timings"))
@@ -102,6 +116,7 @@ def test_a_loss_that_is_not_finite_breaks_nothing(stack: Stack, reader: Reader, 
     wait_until(lambda: "at step" in reader.chart("loss"), "the curve")
     assert reader.text("#failure").startswith("non finite loss")
     assert re.search(r"The training loss is (NaN|∞|−∞) at step \d+", reader.text("#loss-note"))
+    assert reader.text("#verdict") in ("", "training had diverged")
     reader.press("#log-scale")
     assert reader.evaluate("() => document.querySelectorAll('#loss-chart canvas').length") == 1
     assert reader.complaints == []
@@ -110,7 +125,8 @@ def test_a_loss_that_is_not_finite_breaks_nothing(stack: Stack, reader: Reader, 
 def test_the_table_lists_the_newest_first_and_follows(
     stack: Stack, reader: Reader, seed_demo: dict[str, Any]
 ):
-    """A new run appears by itself, above the older ones, and links to its page."""
+    """A new run appears by itself, above the older ones, and links to its page; no column is cut off."""
+    reader.resize(1280)
     older = stack.client.train({**seed_demo, "name": "older"})
     reader.open(stack.url)
     wait_until(lambda: "older" in reader.text("#runs tr:first-child"), "the first run")
@@ -121,7 +137,30 @@ def test_the_table_lists_the_newest_first_and_follows(
     )
     assert links == [f"/runs/{newer['id']}", f"/runs/{older['id']}"]
     assert "software" in reader.text("#runs tr:first-child")
+    wait_until(
+        lambda: reader.text("#workers") == "Worker ready SwiftShader software", "the worker's next browser"
+    )
+    assert reader.evaluate(
+        "() => { const e = document.querySelector('.scroll'); return e.scrollWidth <= e.clientWidth; }"
+    )
     assert reader.complaints == []
+
+
+def test_a_service_that_can_not_train_says_so(stack: Stack, reader: Reader, seed_demo: dict[str, Any]):
+    """What is wrong with its worker, that nothing else takes the job; and before, what to try, which works as it stands."""
+    with Stack({"chromium": "/bin/false"}, warm=False) as broken:
+        reader.open(broken.url)
+        wait_until(lambda: "broken" in reader.text("#workers"), "the worker's state")
+        assert "/bin/false" in reader.text("#workers .fault-line")
+        command = reader.text("#empty code")
+        assert command == f"texelgrad --url {broken.url[:-1]} train examples/seed_demo.json"
+        job = broken.client.create_job(seed_demo)
+        wait_until(lambda: "no worker can take this job: all broken" in reader.text("#runs"), "why it waits")
+        reader.open(f"{broken.url}runs/{job['id']}")
+        wait_until(lambda: "broken" in reader.text("#progress-text"), "why it waits, on its page")
+        assert reader.complaints == []
+    words = shlex.split(command.replace(broken.url[:-1], stack.url))[1:]
+    subprocess.run([sys.executable, "-m", "texelgrad.cli", *words], cwd=ROOT, check=True, timeout=60)
 
 
 def test_an_unknown_run_is_said_to_be_unknown(stack: Stack, reader: Reader):

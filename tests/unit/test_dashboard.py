@@ -216,6 +216,7 @@ def report(**changes: Any) -> dict[str, Any]:
         "readback": {"exact": True},
         "nonfinite": [{"ok": True, "used": True}, {"ok": False, "used": False}],
         "operators": [operator, {**operator, "name": "dense_2", "maxNormalizedError": 3e-7}],
+        "firstLosses": [{"step": 1, "loss": 0.5, "reference": 0.5, "relativeError": 0}],
         "coverage": {"operatorsChecked": 2, "operatorsTotal": 2},
         **changes,
     }
@@ -225,6 +226,8 @@ def report(**changes: Any) -> dict[str, Any]:
     ("changes", "tone", "text"),
     [
         ({}, "good", "all proofs passed"),
+        ({"firstLosses": []}, "good", "all proofs passed"),
+        ({"firstLosses": [{"loss": "NaN"}]}, "warn", "training had diverged"),
         ({"readback": {"exact": False}}, "bad", "a proof failed"),
         ({"nonfinite": [{"ok": False, "used": True}]}, "bad", "a proof failed"),
         (
@@ -270,6 +273,7 @@ def test_a_loss_whose_reference_is_0_is_compared_absolutely(relative: str | None
     loss = {"step": 1, "loss": 1e-9, "reference": 0, "relativeError": relative}
     name = ("/api/static/report.js", "lossError")
     assert node.call(*name, loss) == {"error": 1e-9, "absolute": True}
+    assert node.call(*name, {**loss, "loss": "Infinity"}) == {"error": None, "absolute": False}
     assert node.call(*name, {**loss, "reference": 2, "relativeError": 0.5}) == {
         "error": 0.5,
         "absolute": False,
