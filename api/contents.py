@@ -9,23 +9,24 @@ from flask import Response, request
 
 from api.bodies import read_json, too_large
 from api.context import services
-from api.datasets import check_name
+from api.datasets import name_faults, stored
 from api.models import ContentQuery, DatasetPath
 from api.responses import json_response
 from api.routing import Routes
-from api.views import dataset_view, upload_view
+from api.views import upload_view
 from texelgrad.datasets import read_upload
 from texelgrad.errors import Fault, Invalid
 from texelgrad.formats import FORMATS, format_of
 from texelgrad.models import CHUNK_BYTES
 from texelgrad.quota import check_bytes, check_disk
-from texelgrad.repository import datasets, uploads
+from texelgrad.repository import uploads
 from texelgrad.store import store_dataset
 
 routes = Routes("contents")
 _MAX_BYTES = 8192
 _MEMORY_BYTES = 8 << 20
 _FIELDS = ("name", "size", "format", "target")
+_no_text = Fault("name", "is no text", None, "1 to 200 printable")
 
 
 @routes.post("/datasets/announce", "Announce a data set that comes in pieces")
@@ -85,11 +86,8 @@ def _complete(dataset_id: str) -> Response:
         file = cast("IO[bytes]", spool)
         kind = upload.format or format_of(file, upload.name, request.mimetype)
         arrays = read_upload(file, kind, own.settings, upload.target)
-    stored, new = store_dataset(own.db, own.owner_id, upload.name, arrays, own.quota, dataset_id)
-    with own.db.read() as session:
-        dataset = datasets.get_dataset(session, own.owner_id, stored)
-        view = dataset_view(dataset, datasets.arrays_of(session, stored))
-    return json_response(view, 201 if new else 200, Location=f"/v1/datasets/{stored}")
+    stored_id, new = store_dataset(own.db, own.owner_id, upload.name, arrays, own.quota, dataset_id)
+    return stored(stored_id, upload.name, new=new)
 
 
 def _read(size: int) -> bytes:
@@ -112,11 +110,9 @@ def _announcement(body: Any) -> tuple[str, int, str | None, str | None]:
         faults.append(Fault("size", "is no number of bytes", None, "a whole number of at least 1"))
     if format_name is not None and format_name not in FORMATS:
         faults.append(Fault("format", "is unknown", str(format_name)[:100], ", ".join(FORMATS)))
-    if not isinstance(name, str):
-        faults.append(Fault("name", "is no text", None, "1 to 200 printable"))
+    faults += name_faults(name) if isinstance(name, str) else [_no_text]
     if target is not None and (not isinstance(target, str) or len(target) > 1000 or "\0" in target):
         faults.append(Fault("target", "is no name of a column", None, "text"))
     if faults:
         raise Invalid(faults)
-    check_name(name)
-    return name, cast(int, size), format_name, target
+    return cast(str, name), cast(int, size), format_name, target

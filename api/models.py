@@ -91,7 +91,7 @@ class PreviewQuery(Query):
 class UploadQuery(Query):
     """What a raw upload is; a multipart one may say it in its fields as well."""
 
-    name: str | None = Field(default=None, max_length=200)
+    name: str | None = Field(default=None, description="1 to 200 printable characters.")
     format: Literal[UPLOADS] | None = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=None, description="Told from the file where missing."
     )

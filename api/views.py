@@ -132,6 +132,9 @@ def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, 
         "rows": dataset.rows,
         "sha256": dataset.sha256,
         "created_at": time_text(dataset.created_at),
+        "warnings": [
+            f"{array.name}: {text}" for array in arrays for text in array.stats.get("warnings") or ()
+        ],
         "arrays": {
             array.name: {"role": array.role, "dtype": array.dtype, "shape": array.shape, "stats": array.stats}
             for array in arrays

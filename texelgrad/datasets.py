@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault, Invalid
+from texelgrad.jsonable import jsonable
 from texelgrad.read_csv import read_csv
 from texelgrad.read_images import read_images
 from texelgrad.read_npy import Refused, read_npy
@@ -49,8 +50,10 @@ def read_upload(
 ) -> list[NamedArray]:
     """The arrays of an uploaded file. `target` names the label column of a CSV. Raises Invalid with every fault."""
     limit = settings.max_data_bytes
-    if format_name in ("csv", "parquet"):
-        return normalise(*(read_csv if format_name == "csv" else read_parquet)(file, target, limit))
+    if format_name == "csv":
+        return normalise(*read_csv(file, target, limit))
+    if format_name == "parquet":
+        return normalise(*read_parquet(file, target, limit))
     if target is not None:
         legal = "leave it out: only tables have columns"
         raise Invalid([Fault("target", "is for CSV and Parquet files", target, legal)])
@@ -96,18 +99,42 @@ def normalise(x: Array, y: Array, classes: list[str] | None = None) -> list[Name
         faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
     if faults:
         raise Invalid(faults)
-    whole = y.ndim == 1 and bool(np.all(y == np.floor(y)) and y.min() >= _INT32.min and y.max() <= _INT32.max)
+    column = y.ndim == 1 and bool(np.all(y == np.floor(y)))  # of whole numbers, which may be classes
+    whole = column and bool(y.min() >= _INT32.min and y.max() <= _INT32.max)
+    stored_x, stored_y = x.astype("<f4"), y.astype("<i4" if whole else "<f4")
+    if column and not whole and (lost := _merged(y, stored_y)):
+        message = f"has {lost} whole numbers that float32 can't tell from others"
+        legal = "whole numbers within int32, or of up to 24 bits"
+        raise Invalid([Fault("y", message, jsonable(float(np.abs(y).max())), legal)])
     return [
-        _named("x", "input", x.astype("<f4")),
-        _named("y", "target", y.astype("<i4" if whole else "<f4"), classes),
+        _named("x", "input", stored_x, warnings=_losses(x, stored_x)),
+        _named("y", "target", stored_y, classes, [] if whole else _losses(y, stored_y, column=column)),
     ]
+
+
+def _merged(given: Array, stored: Array) -> int:
+    """How many different numbers of a column became equal to another."""
+    return int(np.unique(given).size - np.unique(stored).size)
+
+
+def _losses(given: Array, stored: Array, *, column: bool = False) -> list[str]:
+    """What the values lose as float32 that a run would miss; `column`: whole numbers beyond int32."""
+    warnings: list[str] = []
+    if column:
+        warnings.append("whole numbers beyond int32 are kept as float32: they can't be class numbers")
+    if small := int(np.count_nonzero((np.abs(stored) < np.finfo(np.float32).tiny) & (given != 0))):
+        values = "1 value other than 0 is" if small == 1 else f"{small} values other than 0 are"
+        warnings.append(f"{values} below what float32 keeps, and taken as 0")
+    return warnings
 
 
 def content_hash(arrays: list[NamedArray]) -> str:
     """SHA-256, in hex, of the arrays' descriptions and bytes."""
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(json.dumps([array.name, array.role, array.info.dtype, array.info.shape]).encode())
+        described = [array.name, array.role, array.info.dtype, array.info.shape]
+        names = array.info.stats.classes
+        digest.update(json.dumps([*described, names] if names else described).encode())
         digest.update(array.view())
     return digest.hexdigest()
 
@@ -127,7 +154,7 @@ def _array_faults(name: str, array: Array) -> list[Fault]:
             index = [int(axis) for axis in np.unravel_index(int(np.argmin(finite)), array.shape)]
             count = int(array.size - np.count_nonzero(finite))
             message = f"has {count} values that are not finite, the first at {index}"
-            faults.append(Fault(name, message, str(array[tuple(index)]), "finite numbers"))
+            faults.append(Fault(name, message, jsonable(float(array[tuple(index)])), "finite numbers"))
         elif float(np.abs(array).max()) > float(np.finfo(np.float32).max):
             faults.append(
                 Fault(name, "has values beyond float32", float(np.abs(array).max()), "up to 3.4e38")
@@ -145,7 +172,9 @@ def _counts(labels: Array) -> dict[str, int] | None:
     return {str(value): int(count) for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
 
 
-def _named(name: str, role: str, array: Array, classes: list[str] | None = None) -> NamedArray:
+def _named(
+    name: str, role: str, array: Array, classes: list[str] | None = None, warnings: list[str] | None = None
+) -> NamedArray:
     array = np.ascontiguousarray(array)
     mean = float(array.mean(dtype=np.float64))
     # The sum of squares from the mean, by pieces: a float64 copy of a large array would double its memory.
@@ -164,6 +193,7 @@ def _named(name: str, role: str, array: Array, classes: list[str] | None = None)
             std=math.sqrt(squares / array.size),
             counts=_counts(array) if role == "target" else None,
             classes=classes,
+            warnings=warnings or None,
         ),
     )
     return NamedArray(name, role, info, array)

@@ -1,4 +1,4 @@
-"""x and y of a CSV file: a header line, numbers below it, one named column of targets."""
+"""x and y of a CSV file: a header line, numbers below it, one named column of targets, which may be names of classes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import math
 from array import array
 from collections import Counter
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -14,72 +15,147 @@ from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
 
-_MAX_FAULTS = 20
+_MAX_FAULTS = 20  # that are told; the rest is counted
 _MAX_COLUMNS = 65_536
+_MAX_CLASSES = 65_536  # names, each of which stays in memory
+_SEPARATORS = ",;\t"
+
+Table = tuple[NDArray[Any], NDArray[Any], list[str] | None]
 
 
-def read_csv(file: IO[bytes], target: str | None, max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """x float64 [n, columns - 1] and y float64 [n]; raises Invalid, with up to 20 faults by line and column."""
+def read_csv(file: IO[bytes], target: str | None, max_bytes: int) -> Table:
+    """x float64 [n, columns - 1], y float64 [n], and the classes' names where the targets were names.
+
+    Names become the numbers of their sorted order. Raises Invalid; of the cells' faults 20 are told and the rest counted.
+    """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        return _read(csv.reader(text, strict=True), target, max_bytes)
+        first = text.readline()
+        rows = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
+        return _read(rows, target, max_bytes)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise Invalid(
-            [Fault("file", f"is not a CSV file: {error}", None, "UTF-8 text, comma-separated")]
-        ) from error
+        legal = "UTF-8 text, separated by commas, semicolons or tabs"
+        raise Invalid([Fault("file", f"is not a CSV file: {error}", None, legal)]) from error
     finally:
         text.detach()  # the caller closes the file
 
 
-def _read(rows: Any, target: str | None, max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _separator(header: str) -> str:
+    """What stands most often in the header line; a comma where nothing does."""
+    return max(_SEPARATORS, key=header.count)
+
+
+def _read(rows: Any, target: str | None, max_bytes: int) -> Table:
     header: list[str] = [name.strip() for name in next(rows, [])]
     index = _target_index(header, target)
     cells = array("d")
+    targets = _Targets(header[index] if header else "")
     faults: list[Fault] = []
+    more = 0
     for row in rows:
         if not row:  # a blank line
             continue
+        found: list[Fault] = []
         if len(row) != len(header):
             message = f"has {len(row)} cells, the header {len(header)}"
-            faults.append(Fault(f"line {rows.line_num}", message, len(row), f"{len(header)} cells"))
+            found.append(Fault(f"line {rows.line_num}", message, len(row), f"{len(header)} cells"))
         else:
-            for name, cell in zip(header, row, strict=True):
-                number = _number(cell)
-                if number is None:
-                    field = f"line {rows.line_num}, column {name}"
-                    faults.append(Fault(field, "is not a finite number", cell[:100], "a finite number"))
+            for column, cell in enumerate(row):
+                if column == index:
+                    found += targets.add(cell.strip(), rows.line_num)
+                elif (number := _number(cell)) is None:
+                    field = f"line {rows.line_num}, column {header[column]}"
+                    found.append(Fault(field, "is not a finite number", cell[:100], "a finite number"))
                 else:
                     cells.append(number)
-        if len(faults) >= _MAX_FAULTS:
-            break
-        if 8 * len(cells) > max_bytes:
+        more += max(0, len(faults) + len(found) - _MAX_FAULTS)
+        faults += found[: _MAX_FAULTS - len(faults)]
+        if 8 * (len(cells) + len(targets.values)) > max_bytes:
             raise Invalid([Fault("file", "is too large unpacked", None, f"at most {max_bytes} bytes")])
+    faults += targets.faults()[: _MAX_FAULTS - len(faults)]
     if faults:
-        raise Invalid(faults[:_MAX_FAULTS])
-    if not cells:
+        raise Invalid(faults, more)
+    if not targets.values:
         raise Invalid([Fault("file", "has no rows below its header", 0, "at least one row")])
-    table = np.frombuffer(cells, np.float64).reshape(-1, len(header))
-    return np.delete(table, index, axis=1), table[:, index].copy()
+    x = np.frombuffer(cells, np.float64).reshape(len(targets.values), -1)
+    return x, *targets.made()
+
+
+class _Targets:
+    """The column of the targets: numbers, or names of classes, which are numbered as they come until all are known."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._names: dict[str, tuple[int, int]] = {}  # name -> number, and the line where it stands first
+        self._numbers = 0
+        self.values = array("d")
+
+    def add(self, cell: str, line: int) -> list[Fault]:
+        """Take the next row's cell; answers what is wrong with it."""
+        number = _parsed(cell)
+        field = f"line {line}, column {self._column}"
+        if not cell or (number is not None and not math.isfinite(number)):
+            message = "is empty" if not cell else "is not a finite number"
+            return [Fault(field, message, cell[:100], "a finite number, or the name of a class")]
+        if number is not None:
+            self._numbers += 1
+        elif cell not in self._names and len(self._names) >= _MAX_CLASSES:
+            return [Fault(field, "is one name too many", cell[:100], f"at most {_MAX_CLASSES} classes")]
+        else:
+            number, _ = self._names.setdefault(cell, (len(self._names), line))
+        self.values.append(number)
+        return []
+
+    def faults(self) -> list[Fault]:
+        """Names among numbers: it can't be told whether they are classes or mistakes."""
+        if not (self._numbers and self._names):
+            return []
+        legal = "numbers in all rows, or names in all"
+        return [
+            Fault(f"line {line}, column {self._column}", "is no number, as others are", name[:100], legal)
+            for name, (_, line) in self._names.items()
+        ]
+
+    def made(self) -> tuple[NDArray[Any], list[str] | None]:
+        """The numbers, and the names by their number."""
+        values = np.frombuffer(self.values, np.float64).copy()
+        if not self._names:
+            return values, None
+        names = sorted(self._names)
+        places = {name: place for place, name in enumerate(names)}
+        order = np.array([places[name] for name in self._names], np.float64)
+        return order[values.astype(np.int64)], names
 
 
 def _target_index(header: list[str], target: str | None) -> int:
     """Where the targets stand; raises Invalid where the header is none or lacks them."""
+    faults: list[Fault] = []
+    columns = ", ".join(header[:100]) + (f" and {len(header) - 100} more" if len(header) > 100 else "")
     if not 2 <= len(header) <= _MAX_COLUMNS:
-        legal = f"2 to {_MAX_COLUMNS} comma-separated names"
-        raise Invalid([Fault("file", "has no usable header line", len(header), legal)])
-    columns = ", ".join(header[:100])
-    if twice := sorted(name for name, count in Counter(header).items() if count > 1)[:10]:
-        raise Invalid([Fault("file", "names columns twice", twice, "a name of its own for each")])
+        legal = f"2 to {_MAX_COLUMNS} names, separated by commas, semicolons or tabs"
+        faults.append(Fault("file", "has no usable header line", len(header), legal))
+    elif all(_parsed(name) is not None for name in header):
+        message = "has no header: its first line is of numbers"
+        faults.append(Fault("file", message, ",".join(header)[:100], "a first line with the columns' names"))
+    elif twice := sorted(name for name, count in Counter(header).items() if count > 1)[:10]:
+        faults.append(Fault("file", "names columns twice", twice, "a name of its own for each"))
+    elif target is not None and target not in header:
+        faults.append(Fault("target", "is not a column of the file", target, columns))
     if target is None:
-        raise Invalid([Fault("target", "is missing: which column has the targets?", None, columns)])
-    if target not in header:
-        raise Invalid([Fault("target", "is not a column of the file", target, columns)])
-    return header.index(target)
+        legal = "the name of a column" if faults else columns
+        faults.append(Fault("target", "is missing: which column has the targets?", None, legal))
+    if faults:
+        raise Invalid(faults)
+    return header.index(str(target))
+
+
+def _parsed(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
 
 
 def _number(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    value = _parsed(cell)
+    return value if value is not None and math.isfinite(value) else None

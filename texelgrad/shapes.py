@@ -29,7 +29,8 @@ class Stats:
     mean: float | None = None  # of all values; None: stored before there were means
     std: float | None = None  # from that mean, over all values
     counts: dict[str, int] | None = None  # rows of each class number, where there are few
-    classes: list[str] | None = None  # names of the classes by number, where folders gave them
+    classes: list[str] | None = None  # names of the classes by number, where folders or a table gave them
+    warnings: list[str] | None = None  # what was lost when the values became float32
 
 
 @dataclass(frozen=True)

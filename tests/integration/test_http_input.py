@@ -85,6 +85,7 @@ def test_upload_npz(client: FlaskClient):
             "std": float(np.arange(12).std()),
             "counts": None,
             "classes": None,
+            "warnings": None,
         },
     }
     assert dataset["arrays"]["y"]["stats"]["counts"] == {"0": 2, "1": 2, "2": 2}
@@ -92,7 +93,8 @@ def test_upload_npz(client: FlaskClient):
     assert client.get(f"/v1/datasets/{dataset['id']}").get_json() == dataset
     form = {"file": (io.BytesIO(npz(x=X.astype("f2"), y=Y.astype("f8"))), "again.npz")}
     again = client.post("/v1/datasets", data=form)
-    assert (again.status_code, again.get_json()["id"]) == (200, dataset["id"])
+    assert again.status_code == 200
+    assert again.get_json() == dataset | {"deduplicated": True, "uploaded_as": "again.npz"}
     assert len(client.get("/v1/datasets").get_json()["items"]) == 1
 
 
@@ -106,6 +108,22 @@ def test_upload_csv(client: FlaskClient):
     assert (arrays["y"]["dtype"], arrays["y"]["shape"]) == ("int32", [2])
     form = {"file": (io.BytesIO(text), "t.csv"), "target": "label", "name": "t"}
     assert client.post("/v1/datasets", data=form).get_json()["id"] == raw.get_json()["id"]
+
+
+def test_upload_csv_with_names_of_classes(client: FlaskClient):
+    """Their numbers are stored, their names shown; what float32 loses is said."""
+    response = upload(client, b"a;kind\n1e-300;oak\n2;elm\n", "?target=kind", "text/csv")
+    dataset = client.get(response.headers["Location"]).get_json()
+    assert dataset["arrays"]["y"]["stats"]["classes"] == ["elm", "oak"]
+    assert dataset["warnings"] == ["x: 1 value other than 0 is below what float32 keeps, and taken as 0"]
+
+
+def test_a_wrong_name_and_a_wrong_file(client: FlaskClient):
+    """Both in one answer."""
+    assert fields(upload(client, b"a,b\n1,x\n", f"?target=b&name={'n' * 201}&format=npz")) == [
+        "name",
+        "target",
+    ]
 
 
 def test_pages_of_datasets(client: FlaskClient):
@@ -169,8 +187,10 @@ def test_a_file_that_is_not_right(client: FlaskClient, data: bytes, query: str, 
 
 
 def test_a_csv_with_many_faults_names_twenty(client: FlaskClient):
-    """An answer does not grow with the file."""
-    assert len(fields(upload(client, b"a,b\n" + b"x,y\n" * 100_000, "?target=a"))) == 20
+    """An answer does not grow with the file, and says how many more there are."""
+    response = upload(client, b"a,b\n" + b"x,y\n" * 100_000, "?target=a")
+    assert len(fields(response)) == 20
+    assert response.get_json()["more"] == 100_000 - 20
 
 
 def test_forms_that_are_not_right(client: FlaskClient):

@@ -1,0 +1,105 @@
+"""CSV files: separators, headers, names of classes; and what uploads lose as float32."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+from texelgrad.config import Settings
+from texelgrad.datasets import NamedArray, content_hash, normalise, read_upload
+from texelgrad.errors import Invalid
+
+IRIS = "length,width,species\n5.1,3.5,setosa\n7.0,3.2,versicolor\n6.3,3.3,virginica\n4.9,3.0,setosa\n"
+
+
+def read(text: str, target: str | None = "species") -> list[NamedArray]:
+    """The arrays of a table."""
+    return read_upload(io.BytesIO(text.encode()), "csv", Settings(), target)
+
+
+def refusal(text: str, target: str | None = "species") -> Invalid:
+    """How a table is refused."""
+    with pytest.raises(Invalid) as caught:
+        read(text, target)
+    return caught.value
+
+
+def test_names_of_classes_become_numbers():
+    """In sorted order, whatever comes first; the names are kept."""
+    x, y = read(IRIS)
+    assert x.data.tolist() == [
+        [np.float32(a), np.float32(b)] for a, b in ((5.1, 3.5), (7, 3.2), (6.3, 3.3), (4.9, 3))
+    ]
+    assert (y.info.dtype, y.data.tolist()) == ("int32", [0, 1, 2, 0])
+    assert y.info.stats.classes == ["setosa", "versicolor", "virginica"]
+    assert y.info.stats.counts == {"0": 2, "1": 1, "2": 1}
+    shuffled = read("species,a\nb,1\na,2\n")[1]
+    assert (shuffled.data.tolist(), shuffled.info.stats.classes) == ([1, 0], ["a", "b"])
+
+
+def test_the_names_are_part_of_the_content():
+    """Equal numbers of other classes are another data set; without names the hash is what it was."""
+    one, other = (content_hash(read(text)) for text in (IRIS, IRIS.replace("setosa", "rosa")))
+    assert one != other
+    plain = [read("a,species\n1,0\n2,1\n"), normalise(np.array([1.0, 2.0]), np.array([0, 1]))]
+    assert content_hash(plain[0]) == content_hash(plain[1])
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separators(separator: str):
+    """As the header says."""
+    x, y = read(IRIS.replace(",", separator))
+    assert (x.info.shape, y.data.tolist()) == ((4, 2), [0, 1, 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "field", "words"),
+    [
+        ("5.1,3.5,0\n4.9,3.0,1\n", "0", "file", "no header: its first line is of numbers"),
+        ("a,b\n1,2\n", None, "target", "which column has the targets?"),
+        ("a,species\n1,x\n2,3\n4,y\n", "species", "line 2, column species", "no number, as others are"),
+        ("a,species\n1,x\n2,\n", "species", "line 3, column species", "is empty"),
+        ("a,species\n1,nan\n", "species", "line 2, column species", "not a finite number"),
+        ("a,species\nred,x\n", "species", "line 2, column a", "not a finite number"),
+    ],
+)
+def test_tables_that_are_refused(text: str, target: str | None, field: str, words: str):
+    """With the place of each fault."""
+    faults = {fault.field: fault.message for fault in refusal(text, target).faults}
+    assert words in faults[field]
+
+
+def test_faults_of_all_lines_are_counted():
+    """Twenty are told, the rest is a number."""
+    found = refusal("a,species\n" + "x,1\n" * 500)
+    assert (len(found.faults), found.more) == (20, 480)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [([2**40, 2**40 + 1, 0, 1], "y"), ([2**24, 2**24 + 1, 2**32], "y")],
+)
+def test_labels_that_would_merge_are_refused(values: list[int], field: str):
+    """Whole numbers that float32 can't tell apart."""
+    with pytest.raises(Invalid) as caught:
+        normalise(np.arange(len(values)), np.array(values))
+    assert [fault.field for fault in caught.value.faults] == [field]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "warnings"),
+    [
+        ([1.0, 2.0], [0, 1], [None, None]),
+        ([1e-300, 0.0], [0, 1], [["1 value other than 0 is below what float32 keeps, and taken as 0"], None]),
+        ([1e-40, -1e-50], [0, 1], [["2 values other than 0 are below what float32 keeps, and taken as 0"], None]),
+        ([1.0, 2.0], [0, 2**40], [None, ["whole numbers beyond int32 are kept as float32: they can't be class numbers"]]),
+        ([1.0, 2.0], [2**24, 2**24 + 1], [None, None]),
+    ],
+)  # fmt: skip
+def test_what_float32_loses_is_a_warning(x: Any, y: Any, warnings: Any):
+    """Of an array's own; nothing is said where nothing is lost."""
+    made = normalise(np.array(x), np.array(y))
+    assert [array.info.stats.warnings for array in made] == warnings
