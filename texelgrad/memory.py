@@ -21,6 +21,9 @@ _ROW_LOSS_BYTES = 8 << 20
 _TELEMETRY_LINES = 64
 _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
+_MAX_TRIPS = 32_768
+_NARROW = 4  # texels of a row below which a matrix is folded
+_MAX_TEXTURE_SIZE = 8192
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 
 
@@ -59,10 +62,21 @@ def texture_bytes(sizes: Sizes) -> int:
     total += sum(_weights(layer, 8) for layer in weights)
     total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if len(layer.output) == 3)
 
-    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time.
+    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
+    # may find the textures of both taken. Folded and plain tensors share no texture.
     outputs = [_texels(layer.output) for layer in sizes.layers]
+    dips = [
+        0,
+        *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
+    ]
     total += sum(_tensor(batch, texels) for texels in outputs)
-    total += 2 * (_tensor(batch, max(outputs)) + _tensor(stage, max(outputs)))
+    for folded in (False, True):
+        for rows in (batch, stage):
+            largest = sorted(
+                (texels for texels in outputs if _is_folded(rows, texels) is folded), reverse=True
+            )[:2]
+            total += sum(_tensor(rows, texels) for texels in largest)
+    total += _tensor(stage, max(dips))
 
     units = sizes.layers[-1].output[-1]
     columns = math.ceil(units / 4)
@@ -85,6 +99,12 @@ def _texels(shape: tuple[int, ...]) -> int:
     return math.prod(shape[:-1]) * math.ceil(shape[-1] / 4)
 
 
+def _is_folded(rows: int, texels_per_row: int) -> bool:
+    """Whether a matrix is folded: its rows are very short, or it is longer or wider than a texture."""
+    longest = max(texels_per_row, math.ceil(rows / _LAYERS))
+    return texels_per_row < _NARROW or longest > _MAX_TEXTURE_SIZE
+
+
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:
     """Bytes of a matrix whose rows interleave over `layers`."""
     return _folded(math.ceil(rows / layers) * texels_per_row, layers, _TEXEL_BYTES)
@@ -100,7 +120,9 @@ def _weights(layer: LayerShape, layers: int) -> int:
 def _splits(layer: LayerShape, batch: int) -> int:
     """Parts in which a convolution's weight gradient is summed."""
     texels = _weights(layer, 4) // (4 * _TEXEL_BYTES)
-    return max(1, min(batch // 4 * layer.output[0], math.ceil(_FRAGMENTS / texels)))
+    lines = batch // 4 * layer.output[0]
+    short = math.ceil(lines / max(1, _MAX_TRIPS // (1 + layer.output[1])))
+    return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short)))
 
 
 def _folded(texels: int, layers: int, texel_bytes: int) -> int:

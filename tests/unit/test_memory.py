@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import parse_spec
 
+from tests.kernels.cnns import FLATTEN, Layer, conv, dense, pool
 from tests.node import call
 
 SGD, MOMENTUM, ADAM = (
@@ -53,9 +58,69 @@ def test_the_estimate_is_a_bound_within_twice_the_plan(
         {"type": "dense", "units": width, "activation": "relu"} for width in widths[1:]
     ]
     layers[-1]["activation"] = "linear"
+    check((widths[0],), layers, rows, batch, loss, optimizer, fraction, columns)
+
+
+CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
+    "digits": ((8, 8, 1), [conv(16), pool(), FLATTEN, dense(64, "relu"), dense(10)]),
+    "mnist": ((28, 28, 1), [conv(32), pool(), conv(64), pool(), FLATTEN, dense(128, "relu"), dense(10)]),
+    "deep": ((32, 32, 3), [*[conv(16, padding="same")] * 4, pool(), *[conv(32, padding="same")] * 4, pool(4), FLATTEN, dense(2)]),
+    "odd": ((17, 5, 3), [conv(5, (3, 2), stride=2), conv(9, 2, dilation=(2, 1)), FLATTEN, dense(7, "tanh"), dense(3)]),
+    "pool first": ((30, 30, 4), [pool(3), conv(8, 5), FLATTEN, dense(2)]),
+    "large windows": ((64, 64, 1), [conv(4, 31), pool(17), FLATTEN, dense(2)]),
+    "many channels": ((4, 4, 256), [conv(256, 3, padding="same"), FLATTEN, dense(10)]),
+    "a time series": ((1, 400, 6), [conv(32, (1, 9), stride=(1, 2)), pool((1, 4)), FLATTEN, dense(4)]),
+    "one pixel": ((1, 1, 1), [conv(1, 1), FLATTEN, dense(2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("optimizer", [SGD, MOMENTUM, ADAM], ids=["sgd", "momentum", "adam"])
+@pytest.mark.parametrize(("rows", "batch"), [(1797, 32), (1000, 256), (5, None)])
+@pytest.mark.parametrize("net", CONV_NETS)
+def test_the_estimate_of_conv_nets(net: str, rows: int, batch: int | None, optimizer: dict[str, Any]):
+    """The same for convolution and pooling: activations of every layer, gradients of weights in parts."""
+    shape, layers = CONV_NETS[net]
+    check(shape, layers, rows, batch, "softmax_cross_entropy", optimizer, 0.2, None)
+
+
+SIDE = st.one_of(st.integers(1, 12), st.integers(1, 40))
+SLIDING = st.one_of(
+    st.builds(
+        conv, st.sampled_from([1, 3, 4, 8, 16, 33, 64]), st.integers(1, 5), stride=st.integers(1, 2), padding=st.just("same")
+    ),
+    st.builds(pool, st.integers(1, 4), padding=st.just("same")),
+)  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    shape=st.tuples(SIDE, SIDE, st.sampled_from([1, 3, 4, 16, 33])),
+    sliding=st.lists(SLIDING, max_size=7),
+    units=st.lists(st.sampled_from([1, 4, 8, 16, 64, 300]), max_size=3),
+    rows=st.sampled_from([2, 17, 300, 1000]),
+    batch=st.none() | st.integers(1, 128),
+    optimizer=st.sampled_from([SGD, MOMENTUM, ADAM]),
+    fraction=st.sampled_from([0, 0.2, 0.5]),
+)
+def test_the_estimate_of_any_net(
+    shape: tuple[int, int, int], sliding: list[Layer], units: list[int], rows: int, batch: int | None,
+    optimizer: dict[str, Any], fraction: float,
+):  # fmt: skip
+    """Sizes that rise and fall, folded tensors beside plain ones."""
+    if batch is not None:
+        batch = min(batch, rows - math.floor(rows * fraction))
+    layers = [*sliding, FLATTEN, *(dense(width, "relu") for width in units), dense(5)]
+    check(shape, layers, rows, batch, "softmax_cross_entropy", optimizer, fraction, None)
+
+
+def check(
+    shape: tuple[int, ...], layers: list[Layer], rows: int, batch: int | None, loss: str, optimizer: dict[str, Any],
+    fraction: float, columns: int | None,
+) -> None:  # fmt: skip
+    """Python's bound against the page's planner."""
     spec = parse_spec(
         {
-            "model": {"input": widths[:1], "layers": layers},
+            "model": {"input": list(shape), "layers": json.loads(json.dumps(layers))},
             "loss": loss,
             "metrics": [] if loss == "mse" else ["accuracy"],
             "optimizer": optimizer,
@@ -64,13 +129,13 @@ def test_the_estimate_is_a_bound_within_twice_the_plan(
         }
     )
     stats = Stats(0, 1, integral=True, row_sums_one=True)
-    shapes = {"x": (rows, widths[0]), "y": (rows,) if columns is None else (rows, columns)}
-    made = estimate(spec, *(ArrayInfo("float32", shape, stats) for shape in shapes.values()))
+    shapes = {"x": (rows, *shape), "y": (rows,) if columns is None else (rows, columns)}
+    made = estimate(spec, *(ArrayInfo("float32", of, stats) for of in shapes.values()))
     exact = call(
         "/browser_runtime/train/estimate.js",
         "estimate",
         spec.model_dump(),
-        {name: {"shape": list(shape)} for name, shape in shapes.items()},
+        {name: {"shape": list(of)} for name, of in shapes.items()},
     )
     assert made.parameters == exact["parameters"]
     assert made.total_steps == exact["totalSteps"]

@@ -23,6 +23,9 @@ const FETCHES_WORTH_A_DRAW = 100_000;
 /** Fragments that a draw should have: what a GPU holds at once. */
 const FRAGMENTS = 8192;
 
+/** Loop trips of one fragment; llvmpipe stops silently at 65,535 for all loops of a shader together. */
+export const MAX_TRIPS = 32_768;
+
 /** Trips of the loops over the rows and lanes of a fragment in an epilogue. */
 const ROW_LANES = 8 * 4;
 
@@ -171,13 +174,15 @@ export const kernels = {
     const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
     const { shape, bias } = lowering.tensor(gradient);
     const one = lowering.measure({ ...matrixOf(shape), layers, bias });
-    // Enough fragments to fill a device, and no less than a line of 4 samples each.
+    // Enough fragments to fill a device or to keep their loops short, and no less than a line of 4 samples each.
     const lines = (lowering.batchRows / 4) * attrs.output[0];
-    const splits = Math.max(1, Math.min(lines, Math.ceil(FRAGMENTS / one.texels)));
+    const tripsOfLine = 1 + attrs.output[1];
+    const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
+    const splits = Math.max(1, Math.min(lines, least));
     const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
     return [
       lowering.draw("conv2d_grad_weights", {
-        trips: Math.ceil(lines / splits) * (1 + attrs.output[1]),
+        trips: Math.ceil(lines / splits) * tripsOfLine,
         defines: { ...windowDefines(attrs), SPLITS: splits, WEIGHT_GROUPS: one.groups },
         reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
         writes: [lowering.write("DW", gradient)],

@@ -1,7 +1,7 @@
 // Lowering: from the plan to textures, kernel sources and a fixed list of draws for one device. Pure: no GL, so it also estimates.
 import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
-import { kernels } from "./kernels.js";
+import { kernels, MAX_TRIPS } from "./kernels.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
@@ -15,8 +15,6 @@ const ROW_LOSS_BYTES = 8 << 20;
 export const TELEMETRY_LINES = 64;
 /** Texels of row losses that one fragment sums. */
 const TEXELS_OF_PART = 4096;
-/** Loop trips of one fragment; llvmpipe stops silently at 65,535 for all loops of a shader together. */
-const MAX_TRIPS = 32_768;
 
 /**
  * What is known of the device, or assumed for an estimate.
@@ -107,18 +105,22 @@ export class Lowering {
     const lossGroup = phase.groups.find(makesLoss);
     const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
     const tensors = [];
+    const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
+      this.places.set(name, { slots: [slot, slot], layout, fed: false });
     for (const [name, { first, last }] of phase.lifetimes) {
       const { kind, shape, batched } = tensorOf(phase, name);
       if (kind === "rows" || !batched) continue;
-      // A texel of row losses has 4 lanes, and is a render target of the same draw.
+      // A texel of row losses has 4 lanes, and is a render target of the same draw. Those of many batches are as large as this one's texture,
+      // which therefore is no larger than it must be.
       const beside = besideRowLosses.has(name);
       const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, this.arena.maxSize) });
+      const layout = layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, this.arena.maxSize);
+      if (beside) keep(name, this.arena.own(name, layout), layout);
+      else tensors.push({ name, first, last, layout });
     }
     const slots = this.arena.share(tensors, this.shared);
     for (const { name, layout } of tensors) {
-      const slot = /** @type {number} */ (slots.get(name));
-      this.places.set(name, { slots: [slot, slot], layout, fed: false });
+      keep(name, /** @type {number} */ (slots.get(name)), layout);
     }
   }
 
