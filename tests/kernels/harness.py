@@ -170,6 +170,9 @@ class BrowserPage:
             raise FileNotFoundError(
                 "no chromium-headless-shell on PATH; install it or set CHROMIUM to its path"
             )
+        # Debian puts a shell wrapper on PATH, which a signal ends without its child: the program itself is here.
+        itself = Path("/usr/lib/chromium") / Path(program).name
+        program = str(itself) if itself.is_file() else program
         self.profile = Path(tempfile.mkdtemp(prefix="texelgrad-test-"))
         command = [
             program,
