@@ -13,6 +13,7 @@ from api.routing import Routes
 from api.views import checkpoint_view, log_view
 from texelgrad import repository
 from texelgrad.repository import facts, lineage, logs
+from texelgrad.repository.checkpoints import ready_checkpoints
 from texelgrad.why import explain
 
 routes = Routes("inspection")
@@ -25,7 +26,7 @@ def list_checkpoints(path: JobPath) -> Response:
     own = services()
     with own.db.read() as session:
         job = repository.get_job(session, own.owner_id, path.job_id)
-        found = lineage.checkpoints_of(session, job.id)
+        found = ready_checkpoints(session, job.id)
         items = [checkpoint_view(job.id, artifact) for artifact in found]
     return tagged_response({"items": items, "next_cursor": None})
 

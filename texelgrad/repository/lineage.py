@@ -10,24 +10,15 @@ from sqlalchemy.orm import Session
 from texelgrad.domain import FINAL_JOB_STATES
 from texelgrad.errors import Conflict, NotFound
 from texelgrad.models import Artifact, Attempt, Job
+from texelgrad.repository.checkpoints import ready_checkpoints
 from texelgrad.repository.locks import lock_job
 
 _NAMED = 5  # jobs that a refusal names
 
 
-def checkpoints_of(session: Session, job_id: str) -> Sequence[Artifact]:
-    """The readable checkpoints that the job's own attempts made, the furthest first."""
-    query = (
-        select(Artifact)
-        .join(Attempt, Attempt.id == Artifact.attempt_id)
-        .where(Attempt.job_id == job_id, Artifact.kind == "checkpoint", Artifact.state == "ready")
-    )
-    return session.scalars(query.order_by(Artifact.step.desc(), Artifact.id.desc())).all()
-
-
 def get_checkpoint(session: Session, job_id: str, artifact_id: str) -> Artifact:
     """One of the job's readable checkpoints; raises NotFound."""
-    for artifact in checkpoints_of(session, job_id):
+    for artifact in ready_checkpoints(session, job_id):
         if artifact.id == artifact_id:
             return artifact
     raise NotFound(f"job {job_id} has no checkpoint {artifact_id}")
