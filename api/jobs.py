@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from flask import Response, request
+from sqlalchemy.orm import Session
 
 from api.bodies import read_json
 from api.context import services
@@ -15,14 +16,16 @@ from api.responses import json_response, no_content, tagged_response
 from api.routing import Routes
 from api.views import job_summary, job_view
 from texelgrad import repository
-from texelgrad.domain import FINAL_JOB_STATES, IdPrefix
+from texelgrad.domain import FINAL_JOB_STATES, IdPrefix, JobState
 from texelgrad.errors import Conflict, Fault, Invalid, NotFound
 from texelgrad.metrics import downsample
 from texelgrad.models import Job
-from texelgrad.repository import JobFilter
+from texelgrad.repository import JobFilter, facts
 from texelgrad.repository.jobs import newest_attempts
 from texelgrad.repository.lineage import delete_job as remove_job
+from texelgrad.repository.telemetry import keys_of
 from texelgrad.submit import Idempotency, submit_again, submit_job
+from texelgrad.why import waiting_for
 
 routes = Routes("jobs")
 _MAX_KEY = 255  # characters of an Idempotency-Key
@@ -71,8 +74,14 @@ def _accepted(job: Job, new: bool) -> Response:
     if new:
         own.hints.send(job.queue)
     with own.db.read() as session:
-        attempts = repository.attempts_of(session, job.id)
-    return json_response(job_view(job, attempts), 202, Location=f"/v1/jobs/{job.id}", Retry_After="1")
+        view = _view(session, job)
+    return json_response(view, 202, Location=f"/v1/jobs/{job.id}", Retry_After="1")
+
+
+def _view(session: Session, job: Job) -> dict[str, Any]:
+    """The job with all that is known of it, and what it lacks where nobody can take it."""
+    lacks = waiting_for(*facts.facts_of(session, job)) if job.state == JobState.QUEUED else None
+    return job_view(job, repository.attempts_of(session, job.id), lacks)
 
 
 @routes.get("/jobs", "List jobs, the newest first")
@@ -100,7 +109,7 @@ def get_job(path: JobPath) -> Response:
     own = services()
     with own.db.read() as session:
         job = repository.get_job(session, own.owner_id, path.job_id)
-        view = job_view(job, repository.attempts_of(session, job.id))
+        view = _view(session, job)
     final = job.state in FINAL_JOB_STATES
     return tagged_response(view) if final else tagged_response(view, Retry_After="1")
 
@@ -111,7 +120,7 @@ def cancel_job(path: JobPath) -> Response:
     own = services()
     with own.db.write() as session:
         job = repository.request_cancel(session, own.owner_id, path.job_id)
-        view = job_view(job, repository.attempts_of(session, job.id))
+        view = _view(session, job)
     return json_response(view, 202)
 
 
@@ -132,6 +141,15 @@ def get_metrics(path: JobPath, query: MetricsQuery) -> Response:
     with own.db.read() as session:
         job = repository.get_job(session, own.owner_id, path.job_id)
         curves = repository.curves(session, job.id, keys)
+        if keys is not None and not set(keys) <= set(curves):
+            known = keys_of(session, job.id)
+            # Before a job's first points nobody knows which keys there will be.
+            wrong = [key for key in keys if key not in known] if known else []
+            if wrong:
+                legal = ", ".join(known)
+                raise Invalid(
+                    [Fault("keys", f"{key[:100]}: there is no such curve", key[:100], legal) for key in wrong]
+                )
     series: dict[str, Any] = {}
     for key, curve in sorted(curves.items()):
         thin = downsample(curve, query.max_points)

@@ -57,7 +57,10 @@ def _check_write() -> Response | None:
     foreign = origin is not None and urlsplit(origin).netloc.lower() != request.host.lower()
     if foreign or site not in (None, "same-origin", "none"):
         return problem(
-            403, "foreign_origin", "Foreign origin", f"A page of {origin} may not change anything here."
+            403,
+            "foreign_origin",
+            "Foreign origin",
+            f"A page of {origin or 'another site'} may not change anything here.",
         )
     if (request.content_length or request.content_type) and request.mimetype not in _BODIES:
         detail = f"{request.mimetype or 'A body without a content type'} is not accepted: {', '.join(sorted(_BODIES))}."

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flask import Response, request
+from sqlalchemy.orm import Session
 
 from api.context import services
 from api.models import EventsQuery, JobPath
@@ -21,11 +22,12 @@ from api.responses import no_content
 from api.routing import Routes
 from texelgrad import repository
 from texelgrad.db import Database
-from texelgrad.domain import FINAL_JOB_STATES, IdPrefix, is_id
-from texelgrad.errors import Fault, Invalid, Unavailable
+from texelgrad.domain import FINAL_JOB_STATES, LIVE_ATTEMPT_STATES, IdPrefix, is_id
+from texelgrad.errors import Fault, Invalid, NotFound, Unavailable
 from texelgrad.jsonable import jsonable
 from texelgrad.metrics import Piece
-from texelgrad.models import MetricChunk
+from texelgrad.models import Attempt, MetricChunk
+from texelgrad.repository.telemetry import lineage
 from texelgrad.times import time_text
 
 routes = Routes("streams")
@@ -58,8 +60,8 @@ class Cursor:
     chunk: int = 0
 
     @classmethod
-    def parse(cls, text: str | None) -> Cursor:
-        """The cursor that an event id stands for; raises Invalid."""
+    def parse(cls, text: str | None, field: str) -> Cursor:
+        """The cursor that an event id stands for; raises Invalid, which names the `field` that it came in."""
         if not text:
             return cls()
         seq, *rest = text.split(".")
@@ -67,7 +69,7 @@ class Cursor:
             return cls(int(seq))
         if seq.isdecimal() and len(rest) == 2 and is_id(rest[0], IdPrefix.ATTEMPT) and rest[1].isdecimal():
             return cls(int(seq), rest[0], int(rest[1]))
-        raise Invalid([Fault("Last-Event-ID", "is no event id", text, "an id of this stream")])
+        raise Invalid([Fault(field, "is no event id", text, "an id of this stream")])
 
     def __str__(self) -> str:
         return f"{self.seq}.{self.attempt_id}.{self.chunk}" if self.attempt_id else str(self.seq)
@@ -77,19 +79,20 @@ class Cursor:
 def get_events(path: JobPath, query: EventsQuery) -> Response:
     """text/event-stream, to go on with Last-Event-ID; 204, which ends a browser's retries, where nothing can follow."""
     own = services()
-    cursor = Cursor.parse(request.headers.get("Last-Event-ID") or query.after)
+    header = request.headers.get("Last-Event-ID")
+    cursor = Cursor.parse(header, "Last-Event-ID") if header else Cursor.parse(query.after, "after")
     with own.db.read() as session:
         job = repository.get_job(session, own.owner_id, path.job_id)
     if job.state in FINAL_JOB_STATES and cursor.seq >= job.event_seq:
         return no_content()
     own.streams.take()
-    response = Response(_stream(own.db, own.owner_id, job.id, cursor), mimetype="text/event-stream")
+    response = Response(stream(own.db, own.owner_id, job.id, cursor), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(own.streams.give)
     return response
 
 
-def _stream(db: Database, owner_id: str, job_id: str, cursor: Cursor) -> Iterator[str]:
+def stream(db: Database, owner_id: str, job_id: str, cursor: Cursor) -> Iterator[str]:
     """Messages until the job's final event has been sent."""
     yield "retry: 1000\n\n"
     step, quiet_since = -1, time.monotonic()
@@ -111,32 +114,61 @@ def _news(
 ) -> tuple[list[str], Cursor, int, bool]:
     """What happened since the cursor, the new cursor, the job's step, and whether nothing can follow.
 
-    Points come before events: what a job measured is on its way before it is said to have ended.
+    An attempt's points come before its end: what a job measured is on its way before it is said to have ended. What it
+    resumed from comes first of all, so that whoever listens from the start has the whole curve.
     """
-    messages: list[str] = []
+    news = _News(cursor)
     with db.read() as session:
-        job = repository.get_job(session, owner_id, job_id)
-        attempt = repository.current_attempt(session, job_id)
-        if attempt is not None:
-            if attempt.id != cursor.attempt_id:
-                cursor = replace(cursor, attempt_id=attempt.id, chunk=0)
-            for chunk in repository.chunks_after(session, attempt.id, cursor.chunk):
-                cursor = replace(cursor, chunk=chunk.seq)
-                messages.append(_message("metrics", _points(chunk, attempt.resumed_from_step), cursor))
-        if job.step != step:
-            step = job.step
-            progress = {"step": job.step, "total_steps": job.total_steps, "metrics": job.last_metrics}
-            messages.append(_message("progress", progress, cursor))
+        try:
+            job = repository.get_job(session, owner_id, job_id)
+        except NotFound:
+            return [_message("deleted", {}, cursor)], cursor, step, True
+        pending = [item for item in lineage(session, job_id) if item[0].id >= cursor.attempt_id]
+        while pending and pending[0][0].job_id != job_id:
+            news.add_points(session, *pending.pop(0))
+        progress = {"step": job.step, "total_steps": job.total_steps, "metrics": job.last_metrics}
+        final = job.state in FINAL_JOB_STATES
         for event in repository.events_after(session, job_id, cursor.seq):
-            cursor = replace(cursor, seq=event.seq)
-            messages.append(_message(event.type, {**event.data, "at": time_text(event.at)}, cursor))
-        final = job.state in FINAL_JOB_STATES and cursor.seq >= job.event_seq
-    return messages, cursor, step, final
+            ended = event.type == "attempt" and event.data["state"] not in LIVE_ATTEMPT_STATES
+            while ended and pending and pending[0][0].id <= event.data["attempt_id"]:
+                news.add_points(session, *pending.pop(0))
+            if final and event.seq == job.event_seq and job.step != step:
+                news.add("progress", progress)
+            news.cursor = replace(news.cursor, seq=event.seq)
+            news.add(event.type, {**event.data, "at": time_text(event.at)})
+        for item in pending:
+            news.add_points(session, *item)
+        if not final and job.step != step:
+            news.add("progress", progress)
+    return news.messages, news.cursor, job.step, final and news.cursor.seq >= job.event_seq
 
 
-def _points(chunk: MetricChunk, resumed_from_step: int | None) -> dict[str, Any]:
-    """A metric chunk as JSON: `values` has a list for each key."""
-    steps, values = Piece(tuple(chunk.keys), chunk.steps, chunk.values).decode()
+class _News:
+    """Messages as they are put together, and the cursor behind the last of them."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.messages: list[str] = []
+
+    def add(self, kind: str, data: dict[str, Any]) -> None:
+        """Append a message."""
+        self.messages.append(_message(kind, data, self.cursor))
+
+    def add_points(self, session: Session, attempt: Attempt, cut: int | None) -> None:
+        """Append the attempt's points that the reader has not seen, up to step `cut`."""
+        if attempt.id != self.cursor.attempt_id:
+            self.cursor = replace(self.cursor, attempt_id=attempt.id, chunk=0)
+        while chunks := repository.chunks_after(session, attempt.id, self.cursor.chunk):
+            for chunk in chunks:
+                self.cursor = replace(self.cursor, chunk=chunk.seq)
+                points = _points(chunk, attempt.resumed_from_step, cut)
+                if points["steps"]:
+                    self.add("metrics", points)
+
+
+def _points(chunk: MetricChunk, resumed_from_step: int | None, cut: int | None) -> dict[str, Any]:
+    """A metric chunk up to step `cut` as JSON: `values` has a list for each key."""
+    steps, values = Piece(tuple(chunk.keys), chunk.steps, chunk.values, cut).decode()
     return {
         "attempt_id": chunk.attempt_id,
         "resumed_from_step": resumed_from_step,

@@ -40,12 +40,13 @@ def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
     }
 
 
-def job_view(job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """A job with all that is known of it."""
+def job_view(job: Job, attempts: Sequence[Attempt], waiting_for: dict[str, str] | None) -> dict[str, Any]:
+    """A job with all that is known of it; `waiting_for` is what no worker that is there can give it."""
     newest = attempts[-1] if attempts else None
     return {
         **job_summary(job, newest),
-        "failure": job.failure,
+        "failure": _failure(job),
+        "waiting_for": waiting_for,
         "normalization": job.normalization,
         "eligible_at": time_text(job.eligible_at),
         "deadline_at": time_text(job.deadline_at),
@@ -56,6 +57,13 @@ def job_view(job: Job, attempts: Sequence[Attempt]) -> dict[str, Any]:
         "links": {name: f"/v1/jobs/{job.id}/{name}" for name in _LINKS}
         | {"self": f"/v1/jobs/{job.id}", "page": f"/runs/{job.id}"},
     }
+
+
+def _failure(job: Job) -> dict[str, Any] | None:
+    """What the page reported; where it named no step, the one that the job had reached."""
+    if job.failure is None or job.failure.get("step") is not None:
+        return job.failure
+    return {**job.failure, "step": job.step}
 
 
 def attempt_view(attempt: Attempt) -> dict[str, Any]:

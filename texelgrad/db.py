@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -30,8 +32,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        if self.is_sqlite and self.url.database:
-            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        if self.is_sqlite and self.url.database and self.url.database != ":memory:":
+            _make_private(Path(self.url.database))
         self.engine = create_engine(self.url, **({} if self.is_sqlite else {"pool_pre_ping": True}))
         if self.is_sqlite:
             _tune_sqlite(self.engine)
@@ -63,6 +65,13 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+
+def _make_private(path: Path) -> None:
+    """Make an SQLite file, and its folder, that others can't read; SQLite gives its other files the same mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _tune_sqlite(engine: Engine) -> None:

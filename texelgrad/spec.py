@@ -72,7 +72,7 @@ class Sgd(Strict):
     type: Literal["sgd"]
     lr: _Rate
     momentum: _Beta = 0.0
-    schedule: Schedule = Field(default_factory=lambda: Constant(type="constant"))
+    schedule: Schedule = Constant(type="constant")
 
 
 class Adam(Strict):
@@ -83,7 +83,7 @@ class Adam(Strict):
     beta1: _Beta = 0.9
     beta2: _Beta = 0.999
     eps: _Rate = 1e-8
-    schedule: Schedule = Field(default_factory=lambda: Constant(type="constant"))
+    schedule: Schedule = Constant(type="constant")
 
 
 Optimizer = Annotated[Sgd | Adam, Field(discriminator="type")]

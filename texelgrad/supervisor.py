@@ -83,7 +83,9 @@ class Supervisor:
         redis = None if self._settings.broker_url else _redis_program()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
-        self._logs.mkdir(parents=True, exist_ok=True)
+        # The database and the uploads in it are nobody else's business; each file in the folder is as private.
+        self._settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _only_one(self._settings.data_dir) as lock, _listen(self._settings) as listener:
             address = _address(listener)
             lock.write(f"{os.getpid()} {address}\n")
@@ -204,7 +206,7 @@ def _redis_program() -> str:
 
 def _redis_command(program: str, settings: Settings) -> list[str]:
     folder = settings.data_dir / "redis"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings.redis_socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     options = {
         "port": "0",

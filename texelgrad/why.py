@@ -99,6 +99,9 @@ class Reason:
     text: str
 
 
+_STUCK = frozenset({"no_workers", "workers_broken", "workers_draining", "needs_hardware"})
+
+
 def explain(job: JobFacts, workers: Sequence[WorkerFacts]) -> dict[str, Any]:
     """The reasons, the most telling first, and a summary of them; `workers` are those of the job's queue."""
     if job.state == JobState.QUEUED:
@@ -113,6 +116,12 @@ def explain(job: JobFacts, workers: Sequence[WorkerFacts]) -> dict[str, Any]:
         "reasons": [asdict(reason) for reason in reasons],
         "queue_position": job.ahead + 1 if job.state == JobState.QUEUED else None,
     }
+
+
+def waiting_for(job: JobFacts, workers: Sequence[WorkerFacts]) -> dict[str, str] | None:
+    """What a queued job lacks where no worker that is there may ever take it; None where one may."""
+    reason = _of_workers(job, workers)
+    return asdict(reason) if reason.code in _STUCK else None
 
 
 def _queued(job: JobFacts, workers: Sequence[WorkerFacts]) -> Iterator[Reason]:

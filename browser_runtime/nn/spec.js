@@ -78,9 +78,8 @@ function checkFields(schema, value, field, faults) {
   for (const [name, property] of Object.entries(/** @type {Record<string, Schema>} */ (properties))) {
     if (value[name] !== undefined) out[name] = check(property, value[name], at(name), faults);
     else if (required.includes(name)) faults.push({ field: at(name), value: undefined, message: "is missing" });
-    else if ("default" in property) out[name] = property.default;
+    else if ("default" in property) out[name] = check(property, property.default, at(name), faults);
     // Sections and lists that may be left out are filled in from their own defaults.
-    else if (name === "schedule") out[name] = { type: "constant" };
     else out[name] = property.type === "array" ? [] : property.type === "object" ? {} : check(property, {}, at(name), faults);
   }
   return out;

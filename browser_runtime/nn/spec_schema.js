@@ -34,6 +34,9 @@ export const specSchema = {
           "type": "number"
         },
         "schedule": {
+          "default": {
+            "type": "constant"
+          },
           "discriminator": {
             "mapping": {
               "constant": "#/$defs/Constant",
@@ -683,6 +686,9 @@ export const specSchema = {
           "type": "number"
         },
         "schedule": {
+          "default": {
+            "type": "constant"
+          },
           "discriminator": {
             "mapping": {
               "constant": "#/$defs/Constant",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -84,3 +85,13 @@ def get(client: FlaskClient, path: str) -> Any:
     response = client.get(path)
     assert response.status_code == 200, response.text
     return response.get_json()
+
+
+def parse_events(text: str) -> list[tuple[str, str, Any]]:
+    """(id, type, data) of each message."""
+    messages: list[tuple[str, str, Any]] = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if "event" in lines:
+            messages.append((lines["id"], lines["event"], json.loads(lines["data"])))
+    return messages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import threading
 import time
@@ -15,12 +14,13 @@ import pytest
 from flask.testing import FlaskClient
 from safetensors.numpy import load, save
 
+from api.streams import Cursor, stream
 from texelgrad import repository
 from texelgrad.config import Settings
 from texelgrad.db import Database
-from texelgrad.domain import AttemptState
+from texelgrad.domain import AttemptState, Cause
 
-from .http import fields, get, http_client, post_job, spec_for, upload_points
+from .http import fields, get, http_client, parse_events, post_job, spec_for, upload_points
 from .steps import add_points, advance, claim, finish, succeed, write_artifact
 
 WEIGHTS = {
@@ -331,16 +331,6 @@ def test_diagnostics(client: FlaskClient, db: Database):
     assert client.get(f"/v1/jobs/{other['id']}/diagnostics").status_code == 404
 
 
-def parse_events(text: str) -> list[tuple[str, str, Any]]:
-    """(id, type, data) of each message."""
-    messages: list[tuple[str, str, Any]] = []
-    for block in text.split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
-        if "event" in lines:
-            messages.append((lines["id"], lines["event"], json.loads(lines["data"])))
-    return messages
-
-
 def test_events_of_a_job_that_has_ended(client: FlaskClient, db: Database):
     """The whole story, points before the end; the end of the stream; and 204 for a browser that comes again."""
     job = post_job(client)
@@ -365,12 +355,13 @@ def test_events_of_a_job_that_has_ended(client: FlaskClient, db: Database):
     ]
     last = messages[-1][0]
     assert client.get(path, headers={"Last-Event-ID": last}).status_code == 204
-    middle = messages[len(messages) // 2][0]
-    rest = parse_events(client.get(path, headers={"Last-Event-ID": middle}).text)
-    assert [message[0] for message in rest if message[1] in ("state", "attempt")] == [
-        message[0] for message in messages[len(messages) // 2 + 1 :]
-    ]
-    assert not [message for message in rest if message[1] == "metrics"]
+    kinds = [kind for _, kind, _ in messages]
+    assert kinds[-4:] == ["metrics", "attempt", "progress", "state"]
+    for place, (seen, _, _) in enumerate(messages[:-1]):
+        rest = parse_events(client.get(path, headers={"Last-Event-ID": seen}).text)
+        assert [message for message in rest if message[1] != "progress"] == [
+            message for message in messages[place + 1 :] if message[1] != "progress"
+        ]
 
 
 def test_events_come_while_the_job_runs(client: FlaskClient, db: Database):
@@ -398,11 +389,67 @@ def test_events_come_while_the_job_runs(client: FlaskClient, db: Database):
 
 @pytest.mark.parametrize("text", ["x", "1.2", "1.att_x.2", "-1", "1.att_" + "0" * 26 + ".x"])
 def test_an_event_id_that_is_none(client: FlaskClient, text: str):
-    """422, not a stream that starts somewhere."""
-    job = post_job(client)
-    response = client.get(f"/v1/jobs/{job['id']}/events", headers={"Last-Event-ID": text})
-    assert response.status_code == 422
-    assert fields(response) == ["Last-Event-ID"]
+    """422, not a stream that starts somewhere; it names what the caller wrote."""
+    path = f"/v1/jobs/{post_job(client)['id']}/events"
+    by_header = client.get(path, headers={"Last-Event-ID": text})
+    by_query = client.get(path, query_string={"after": text})
+    assert (by_header.status_code, by_query.status_code) == (422, 422)
+    assert (fields(by_header), fields(by_query)) == (["Last-Event-ID"], ["after"])
+
+
+def test_a_job_that_is_deleted_ends_its_stream(client: FlaskClient, db: Database):
+    """With an event, not in the middle of nothing."""
+    job = post_job(client)["id"]
+    messages = stream(db, "local", job, Cursor())
+    while "queued" not in next(messages):
+        pass
+    client.post(f"/v1/jobs/{job}/cancel")
+    assert client.delete(f"/v1/jobs/{job}").status_code == 204
+    assert [kind for _, kind, _ in parse_events("".join(messages))] == ["deleted"]
+
+
+def test_curves_that_are_not_there(client: FlaskClient, db: Database):
+    """422 names those that are; before the first points any key may still come."""
+    path = f"/v1/jobs/{post_job(client)['id']}/metrics"
+    assert get(client, f"{path}?keys=nope")["series"] == {}
+    claimed = claim(db)
+    add_points(db, claimed, [(1, 0.5)])
+    add_points(db, claimed, [(1, 0.5)], key="val_loss")
+    assert list(get(client, f"{path}?keys=val_loss")["series"]) == ["val_loss"]
+    response = client.get(f"{path}?keys=loss,nope")
+    assert (response.status_code, fields(response)) == (422, ["keys"])
+    assert response.get_json()["errors"][0]["legal"] == "loss, val_loss"
+
+
+def test_a_failure_has_its_step(client: FlaskClient, db: Database):
+    """The page's, or where it named none the one that the job had reached."""
+    job = post_job(client)["id"]
+    claimed = claim(db)
+    with db.write() as session:
+        repository.record_progress(session, claimed.attempt_id, claimed.token, 7, 8)
+    with db.write() as session:
+        repository.finish_attempt(
+            session, claimed.attempt_id, claimed.token, AttemptState.FAILED, Cause.INTERNAL, "bug",
+            {"field": None, "step": None},
+        )  # fmt: skip
+    assert get(client, f"/v1/jobs/{job}")["failure"] == {"field": None, "step": 7}
+
+
+def test_what_a_job_waits_for(client: FlaskClient, db: Database):
+    """Said of a queued job that no worker which is there may ever take."""
+    job = post_job(client, allow_software=False)["id"]
+
+    def code() -> str | None:
+        waits = get(client, f"/v1/jobs/{job}")["waiting_for"]
+        return waits and waits["code"]
+
+    assert code() == "no_workers"
+    with db.write() as session:
+        repository.touch_worker(session, "w1", host="h", pid=1, queue="gpu", state="idle", software=True)
+    assert code() == "needs_hardware"
+    with db.write() as session:
+        repository.touch_worker(session, "w2", host="h", pid=1, queue="gpu", state="busy", software=False)
+    assert code() is None
 
 
 def test_streams_are_limited(settings: Settings):

@@ -18,7 +18,7 @@ from texelgrad.models import Artifact, ArtifactChunk, Job
 from texelgrad.repository.sweep import sweep_artifacts
 from texelgrad.times import parse_time, time_text
 
-from .http import fields, get, http_client, post_job, spec_for, upload_points
+from .http import fields, get, http_client, parse_events, post_job, spec_for, upload_points
 from .steps import add_points, advance, claim, finish, succeed, try_claim, write_artifact
 
 CHECKPOINT = save({})
@@ -83,6 +83,40 @@ def test_a_resume_goes_on_from_the_last_checkpoint(client: FlaskClient, db: Data
     last = claim(db)
     assert last.resume is not None
     assert (last.resume.artifact_id, last.resume.step) == (further, 8)
+
+
+def test_a_fresh_stream_has_the_whole_curve(client: FlaskClient, db: Database):
+    """Of a resumed job too: what it resumed from, up to there, then each try's points before the try's end."""
+    old = fail_with_checkpoint(client, db)
+    new = client.post(f"/v1/jobs/{old}/resume").get_json()["id"]
+    first = claim(db, "w1")
+    advance(db, first, "starting", "training")
+    add_points(db, first, [(6, 60.0), (7, 70.0)])
+    write_artifact(db, first, "checkpoint", CHECKPOINT, step=6)
+    finish(db, first, "lost", "runner_died")
+    second = claim(db, "w2")
+    advance(db, second, "starting", "training")
+    add_points(db, second, [(7, 71.0), (8, 80.0)])
+    finish(db, second, "failed", "internal")
+    messages = parse_events(client.get(f"/v1/jobs/{new}/events").text)
+    points = [step for _, kind, data in messages if kind == "metrics" for step in data["steps"]]
+    assert points == [1, 2, 3, 4, 5, 6, 7, 8]
+    loss = get(client, f"/v1/jobs/{new}/metrics")["series"]["loss"]
+    values = [value for _, kind, data in messages if kind == "metrics" for value in data["values"]["loss"]]
+    assert (loss["steps"], loss["values"]) == (points, values)
+    told = [
+        kind if kind == "metrics" else f"{data['number']} {data['state']}"
+        for _, kind, data in messages
+        if kind in ("metrics", "attempt")
+    ]
+    assert told == [
+        "metrics", "1 claimed", "1 starting", "1 training", "metrics", "1 lost",
+        "2 claimed", "2 starting", "2 training", "metrics", "2 failed",
+    ]  # fmt: skip
+    for place, (seen, _, _) in enumerate(messages[:-1]):
+        rest = parse_events(client.get(f"/v1/jobs/{new}/events", headers={"Last-Event-ID": seen}).text)
+        expected = [message for message in messages[place + 1 :] if message[1] != "progress"]
+        assert [message for message in rest if message[1] != "progress"] == expected
 
 
 def test_what_can_not_be_retried_or_resumed(client: FlaskClient, db: Database):

@@ -127,27 +127,42 @@ def chunks_after(session: Session, attempt_id: str, seq: int, limit: int = 1000)
     return session.scalars(query.order_by(MetricChunk.seq).limit(limit)).all()
 
 
+def lineage(session: Session, job_id: str) -> list[tuple[Attempt, int | None]]:
+    """The newest attempt and all that it continues, also of other jobs, the first one first.
+
+    Beside each the last of its steps that counts: where the next one resumed; None for the newest.
+    """
+    found: list[tuple[Attempt, int | None]] = []
+    attempt = current_attempt(session, job_id)
+    cut: int | None = None
+    while attempt is not None:
+        found.append((attempt, cut))
+        resumed = attempt.resumed_from_step or 0
+        cut = resumed if cut is None else min(cut, resumed)
+        attempt = session.get(Attempt, attempt.parent_id) if attempt.parent_id else None
+    return found[::-1]
+
+
 def curves(session: Session, job_id: str, keys: Sequence[str] | None = None) -> dict[str, Curve]:
     """The job's curves by key: the newest attempt's, and what it continues up to where it resumed.
 
     Points that a lost attempt made after its last checkpoint are not shown twice, but stay in the database.
     """
     pieces: list[Piece] = []
-    attempt = current_attempt(session, job_id)
-    cut: int | None = None  # the last step of the ancestor that counts
-    while attempt is not None:
+    for attempt, cut in lineage(session, job_id):
         query = select(MetricChunk).where(MetricChunk.attempt_id == attempt.id)
         if cut is not None:
             query = query.where(MetricChunk.first_step <= cut)
         if keys is not None:  # chunks without any of them, often most, are not even read
             names = cast(MetricChunk.keys, Text)
             query = query.where(or_(*(names.contains(json.dumps(key), autoescape=True) for key in keys)))
-        chunks = session.scalars(query.order_by(MetricChunk.seq.desc()))
+        chunks = session.scalars(query.order_by(MetricChunk.seq))
         pieces.extend(Piece(tuple(chunk.keys), chunk.steps, chunk.values, cut) for chunk in chunks)
-        if attempt.parent_id is None:
-            break
-        resumed = attempt.resumed_from_step or 0
-        cut = resumed if cut is None else min(cut, resumed)
-        attempt = session.get(Attempt, attempt.parent_id)
-    pieces.reverse()
     return assemble(pieces, keys)
+
+
+def keys_of(session: Session, job_id: str) -> list[str]:
+    """The keys of all the job's curves, sorted."""
+    own = [attempt.id for attempt, _ in lineage(session, job_id)]
+    found = session.scalars(select(MetricChunk.keys).where(MetricChunk.attempt_id.in_(own)))
+    return sorted({key for keys in found for key in keys})
