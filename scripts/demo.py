@@ -108,11 +108,13 @@ class Service:
         """Wait until a worker has proved its browser, and return its description."""
 
         def proved() -> dict[str, Any] | None:
-            for worker in client.workers():
-                if worker["state"] == "broken":
-                    raise DemoError(f"the worker has no browser to train with: {worker['fault']}")
-                if worker["state"] == "idle" and worker["proved_at"]:
+            workers = [worker for worker in client.workers() if worker["state"] != "stopped"]
+            for worker in workers:
+                # busy: in a folder that was kept, jobs may wait from before
+                if worker["state"] in ("idle", "busy") and worker["proved_at"]:
                     return worker
+            if workers and all(worker["state"] == "broken" for worker in workers):
+                raise DemoError(f"the worker has no browser to train with: {workers[0]['fault']}")
             return None
 
         return self._wait(proved, "a worker")
