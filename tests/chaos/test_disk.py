@@ -16,7 +16,8 @@ from .conftest import SETTINGS
 from .settled import SETTLE_S, assert_settled, causes
 from tests.e2e.stack import Stack, wait_until
 
-pytestmark = pytest.mark.timeout(300)  # a busy machine is no failure
+# Minutes long; the kills stand for them in the default run. A busy machine is no failure.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 SIZE = 96 << 20
 
 

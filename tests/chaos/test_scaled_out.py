@@ -22,7 +22,8 @@ from .settled import SETTLE_S, assert_settled, causes, database_of, finish
 from tests.e2e.stack import ROOT, Stack, wait_until
 from tests.integration.postgres import PostgresServer
 
-pytestmark = pytest.mark.timeout(300)  # a busy machine is no failure
+# Minutes long; the kills stand for them in the default run. A busy machine is no failure.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 DONE = "completed"
 
 
