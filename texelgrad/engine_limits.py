@@ -15,7 +15,6 @@ from texelgrad.spec_layers import Conv2d, Dense, Flatten, Layer, MaxPool2d
 MAX_TRIPS = 32_768  # of all loops of one fragment together
 MAX_BATCH = MAX_TRIPS * 16  # rows: the weights' gradient takes 16 a trip
 _ROW_LANES = 32
-_FRAGMENTS = 8192  # among which a convolution's gradient is shared out
 _MAX_INPUTS = 4 * (MAX_TRIPS - _ROW_LANES)  # of a dense layer: 4 a trip
 _MAX_CLASSES = 4 * (MAX_TRIPS // 6)  # softmax goes through 4 classes in 6 trips
 _ROWS = 4  # of samples that one fragment writes
@@ -43,6 +42,9 @@ def model_faults(
                 message = f"sums {taps} places of {channels} channels, more than one fragment can"
                 legal = f"height * width of at most {MAX_TRIPS // math.ceil(channels / 4)}, or fewer channels"
                 yield Fault(f"{field}.kernel", message, layer.kernel, legal)
+            if 1 + shape.output[1] > MAX_TRIPS:  # its weights' gradient takes a line of pixels at least
+                message = "makes lines of more pixels than one fragment can sum"
+                yield Fault(field, message, list(shape.output), f"a width of at most {MAX_TRIPS - 1}")
         elif _trips_of_pool(layer, trained) > MAX_TRIPS:
             message = "makes windows larger than one fragment can look through"
             yield Fault(f"{field}.size", message, layer.size, "a smaller one, or a larger stride")
@@ -53,26 +55,13 @@ def model_faults(
         yield Fault(field, "is more classes than softmax can sum", units, f"at most {_MAX_CLASSES}")
 
 
-def batch_faults(
-    layers: Sequence[Layer], shapes: Sequence[LayerShape], batch: int, asked: int | None
-) -> Iterator[Fault]:
+def batch_faults(batch: int, asked: int | None) -> Iterator[Fault]:
     """Whether batches of so many rows are too large; `asked` is what the spec says of them, None for all rows."""
     if batch > MAX_BATCH:
-        message = (
-            "is too long for one draw"
-            if asked
-            else f"makes one batch of all {batch} rows, too long for one draw"
-        )
+        message = "is too long for one draw"
+        if asked is None:
+            message = f"makes one batch of all {batch} rows, which is too long for one draw"
         yield Fault("train.batch_size", message, asked, f"1 to {MAX_BATCH}")
-        return
-    for (index, layer), shape in zip(_computing(layers), shapes, strict=True):
-        if isinstance(layer, Conv2d) and _trips_of_gradient(shape, batch) > MAX_TRIPS:
-            most = max(
-                (rows for rows in range(16, batch, 16) if _trips_of_gradient(shape, rows) <= MAX_TRIPS),
-                default=0,
-            )
-            message = f"is too large for the gradient of conv2d layer {index}: one fragment can't sum it"
-            yield Fault("train.batch_size", message, asked, f"1 to {most}" if most else "a smaller image")
 
 
 def _legal_inputs(shape: tuple[int, ...]) -> str:
@@ -87,16 +76,6 @@ def _trips_of_pool(layer: MaxPool2d, trained: bool) -> int:
     size, stride = _pair(layer.size), _pair(layer.stride)
     windows = math.prod(math.ceil(size[axis] / stride[axis]) for axis in (0, 1))
     return math.prod(size) * (_ROWS * (1 + windows) if trained else 1)
-
-
-def _trips_of_gradient(shape: LayerShape, batch: int) -> int:
-    """Loop trips of a convolution's weight gradient: lines of 4 samples, and the pixels of each."""
-    rows = -(-batch // 16) * 16
-    lines = rows // 4 * shape.output[0]
-    blocks, channels, filters = shape.weights or (0, 0, 0)
-    texels = (blocks * math.ceil(channels / 4) + 1) * math.ceil(filters / 4)
-    parts = max(1, min(lines, math.ceil(_FRAGMENTS / texels)))
-    return math.ceil(lines / parts) * (1 + shape.output[1])
 
 
 def _texels(shape: tuple[int, ...]) -> int:

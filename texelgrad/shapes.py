@@ -148,7 +148,7 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         yield from _split_faults(data.validation.fraction, x.rows)
         train_rows, _ = split_rows(x.rows, data.validation.fraction)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
-            yield from _train_faults(train, train_rows, model)
+            yield from _train_faults(train, train_rows)
 
 
 def _count(layers: Sequence[LayerShape]) -> int:
@@ -171,18 +171,19 @@ def _split_faults(fraction: float, rows: int) -> Iterator[Fault]:
         shares = (part / 1e6 for part in range(10**6 // rows, 10**6))
         least = next((share for share in shares if split_rows(rows, share)[1]), None)
         message = f"keeps none of {rows} rows for validation: {rows} * {fraction:g} is below 1"
-        yield Fault("data.validation.fraction", message, fraction, f"0, or at least {least:g}" if least else "0")
+        yield Fault(
+            "data.validation.fraction", message, fraction, f"0, or at least {least:g}" if least else "0"
+        )
 
 
-def _train_faults(train: Train, train_rows: int, model: Model | None) -> Iterator[Fault]:
+def _train_faults(train: Train, train_rows: int) -> Iterator[Fault]:
     """Whether batches and epochs suit the rows that train."""
     batch = train.batch_size
     if batch is not None and batch > train_rows:
         message = f"is above the {train_rows} training rows"
         yield Fault("train.batch_size", message, batch, f"1 to {train_rows}, or null for all of them")
     taken = min(batch or train_rows, train_rows)
-    if model and (shapes := _shapes(model)):
-        yield from engine_limits.batch_faults(model.layers, shapes, taken, batch)
+    yield from engine_limits.batch_faults(taken, batch)
     per_epoch = math.ceil(train_rows / taken)
     if train.epochs is not None and train.epochs * per_epoch > MAX_STEPS:
         message = f"makes {train.epochs * per_epoch} steps of {per_epoch} an epoch"
