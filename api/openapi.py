@@ -6,6 +6,7 @@ from typing import Any
 
 from flask_openapi3.openapi import OpenAPI
 
+from api.answers import ANSWERS, HEALTH, SCHEMAS, TAGGED
 from texelgrad.formats import FORMATS
 from texelgrad.spec import JobSpec
 
@@ -17,6 +18,11 @@ _MEDIA = {
     "/v1/jobs/{job_id}/events": "text/event-stream",
 }
 """What paths answer other than JSON."""
+_IDEMPOTENT = frozenset({"/v1/jobs", "/v1/jobs/{job_id}/retry", "/v1/jobs/{job_id}/resume"})
+_PROBLEM = {
+    "description": "A problem document (RFC 9457).",
+    "content": {"application/problem+json": {"schema": {"$ref": f"{_REF}Problem"}}},
+}
 
 
 def describe(app: OpenAPI) -> None:
@@ -29,6 +35,7 @@ def describe(app: OpenAPI) -> None:
     everything["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     spec["security"] = [{"key": []}, {}]  # none on loopback
     components.update(definitions)
+    components.update(SCHEMAS)
     components["JobSpec"] = schema
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"{_REF}JobSpec"}}}}
     for path in ("/v1/jobs", "/v1/estimates"):
@@ -49,8 +56,12 @@ def describe(app: OpenAPI) -> None:
     content = spec["paths"]["/v1/datasets/{dataset_id}/content"]["put"]
     content["requestBody"] = {"required": True, "content": {_BYTES: {"schema": {"type": "string"}}}}
     for path, operations in spec["paths"].items():
-        for operation in operations.values():
-            operation["responses"] = _responses(_MEDIA.get(path, "application/json"))
+        for method, operation in operations.items():
+            operation["responses"] = _responses(method, path)
+            _add_headers(operation, path)
+    for path, summary in HEALTH.items():
+        answers = {"200": {"description": "Yes.", "content": _json(_schema("Health"))}, "default": _PROBLEM}
+        spec["paths"][path] = {"get": {"summary": summary, "responses": answers, "security": []}}
     file: dict[str, Any] = {"type": "string", "contentMediaType": "application/octet-stream"}
     fields = {name: {"type": "string"} for name in ("name", "format", "target")}
     form = {"type": "object", "required": ["file"], "properties": {"file": file, **fields}}
@@ -64,15 +75,39 @@ def describe(app: OpenAPI) -> None:
     }
 
 
-def _responses(media: str) -> dict[str, Any]:
-    """What any operation answers: its own media type, or a problem document."""
-    problem = {"application/problem+json": {"schema": {"$ref": f"{_REF}Problem"}}}
-    return {
-        "2XX": {"description": "As docs/http-api.md says.", "content": {media: {}}},
-        "204": {"description": "Done; there is nothing more."},
-        "304": {"description": "Unchanged."},
-        "default": {"description": "A problem document (RFC 9457).", "content": problem},
+def _responses(method: str, path: str) -> dict[str, Any]:
+    """What an operation answers: JSON of a schema, another media type, nothing, or a problem document."""
+    described = ANSWERS.get((method, path), {})
+    answers: dict[str, Any] = {
+        str(status): {"description": "Done.", "content": _json(schema)}
+        for status, schema in described.items()
     }
+    if not answers:
+        content = {_MEDIA[path]: {}} if path in _MEDIA and method == "get" else {"application/json": {}}
+        answers["2XX"] = {"description": "As docs/http-api.md says.", "content": content}
+        answers["204"] = {"description": "Done; there is nothing more."}
+    if method == "get" and (path in TAGGED or _MEDIA.get(path) == _BYTES):
+        answers["304"] = {"description": "Unchanged."}
+    return {**answers, "default": _PROBLEM}
+
+
+def _add_headers(operation: dict[str, Any], path: str) -> None:
+    """The headers that an operation heeds."""
+    names = ["Idempotency-Key"] if path in _IDEMPOTENT and "202" in operation["responses"] else []
+    names += ["If-None-Match"] if "304" in operation["responses"] else []
+    names += ["Range", "If-Range"] if _MEDIA.get(path) == _BYTES and "304" in operation["responses"] else []
+    operation.setdefault("parameters", []).extend(
+        {"in": "header", "name": name, "required": False, "schema": {"type": "string", "maxLength": 255}}
+        for name in names
+    )
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {"$ref": f"{_REF}{name}"}
 
 
 def _json_body(*, optional: dict[str, Any] | None = None, **required: dict[str, Any]) -> dict[str, Any]:

@@ -400,6 +400,8 @@ def test_openapi_names_every_route(client: FlaskClient):
     """Paths, the job spec and problem documents; every reference leads somewhere."""
     description = client.get("/openapi.json").get_json()
     assert set(description["paths"]) == {
+        "/healthz",
+        "/readyz",
         "/v1/datasets",
         "/v1/datasets/announce",
         "/v1/datasets/{dataset_id}",
