@@ -11,19 +11,19 @@ import pytest
 
 from tests.e2e.stack import ROOT, Stack
 
-STEPS = 3_000
+STEPS = 12_000  # some 5 s on a quiet machine: killed at 700, the job is far from its end
 SETTINGS = {"stall_s": "10", "lease_s": "5"}
 
 
 @pytest.fixture(scope="session")
 def spec() -> dict[str, Any]:
-    """The seed demo in shuffled batches for some seconds, with a checkpoint every 250 steps."""
+    """The seed demo in shuffled batches for some seconds, with a checkpoint every 500 steps."""
     demo = json.loads((ROOT / "examples" / "seed_demo.json").read_text())
     return {
         **demo,
         "name": "chaos",
         "train": {"steps": STEPS, "batch_size": 32, "seed": 3},
-        "checkpoint": {"every_steps": 250},
+        "checkpoint": {"every_steps": 500},
         "diagnostics": "none",
     }
 

@@ -43,7 +43,7 @@ def test_cancelling_a_running_job_leaves_nothing(stack: Stack, long_job: dict[st
 
 def test_cancelling_a_queued_job(stack: Stack, long_job: dict[str, Any], seed_demo: dict[str, Any]):
     """A job that nobody has taken yet is cancelled at once and never starts."""
-    first = _train_until(stack, {**long_job, "train": {"steps": 6_000}}, 100)
+    first = _train_until(stack, {**long_job, "train": {"steps": 12_000}}, 100)
     queued = stack.client.create_job(seed_demo)
     assert stack.client.cancel(queued["id"])["state"] == "cancelled"
     assert stack.client.wait(first["id"], timeout_s=180)["state"] == "succeeded"
@@ -59,7 +59,7 @@ def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, An
     finders = {"renderer": stack.renderers, "browser": stack.browsers, "runner": stack.runners}
     victims = finders[victim]()  # of renderers Chromium keeps a spare one
     (profile,) = stack.profiles()
-    job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 2_500)
+    job = _train_until(stack, {**long_job, "train": {"steps": 12_000, "seed": 3}}, 2_500)
     for process in victims:
         kill(process)
     job = stack.client.wait(job["id"], timeout_s=180)
@@ -68,7 +68,7 @@ def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, An
     assert (lost["state"], lost["cause"]) == ("lost", cause)
     assert last["resumed_from_step"] >= 2_000
     steps = stack.client.metrics(job["id"], max_points=100_000)["loss"].steps
-    assert steps.tolist() == list(range(1, 6_001))
+    assert steps.tolist() == list(range(1, 12_001))
     stack.settle()
     assert profile not in stack.profiles()
     assert len(stack.profiles()) == 1
@@ -76,7 +76,7 @@ def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, An
 
 def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(stack: Stack, long_job: dict[str, Any]):
     """Killed half-way and resumed on the same device, training ends with the same weights, bit for bit."""
-    spec = {**long_job, "train": {"steps": 4_000, "batch_size": 32, "seed": 9}}
+    spec = {**long_job, "train": {"steps": 8_000, "batch_size": 32, "seed": 9}}
     whole = stack.client.train(spec)
     stack.settle()
     (browser,) = stack.browsers()
@@ -96,7 +96,7 @@ def test_a_killed_celery_child_costs_one_attempt(stack: Stack, long_job: dict[st
     (browser,) = stack.browsers()
     (profile,) = stack.profiles()
     family = [runner, browser, *browser.children(recursive=True)]
-    job = _train_until(stack, {**long_job, "train": {"steps": 6_000, "seed": 3}}, 1_500)
+    job = _train_until(stack, {**long_job, "train": {"steps": 12_000, "seed": 3}}, 1_500)
     (child,) = stack.celery_child()
     kill(child)
     wait_until(lambda: not any(_is_alive(process) for process in family), "its family ends")
@@ -124,7 +124,7 @@ def test_a_killed_serve_takes_everything_with_it():
 def test_stopping_leaves_nothing_and_queues_the_job_again(long_job: dict[str, Any]):
     """SIGTERM in the middle of a job: it goes back to the queue, uncounted, and the next start finishes it."""
     with Stack() as stack:
-        job = _train_until(stack, {**long_job, "train": {"steps": 15_000}}, 1_500)
+        job = _train_until(stack, {**long_job, "train": {"steps": 60_000}}, 1_500)
         stack.process.terminate()
         assert stack.wait_for_end() == 0
         assert stack.left_behind() == []
@@ -137,21 +137,10 @@ def test_stopping_leaves_nothing_and_queues_the_job_again(long_job: dict[str, An
         assert job["attempts"][-1]["resumed_from_step"] >= 1_000
 
 
-@pytest.mark.parametrize(
-    ("settings", "fault"),
-    [
-        (
-            {"chromium": "/no/such/chromium"},
-            "no_browser: No Chromium that runs: /no/such/chromium: no such file",
-        ),
-        ({"gpu_recipe": "no-such"}, "no_renderer: TEXELGRAD_GPU_RECIPE='no-such' is unknown; legal: vulkan"),
-    ],
-)
-def test_a_worker_that_cannot_train_takes_no_job(
-    settings: dict[str, str], fault: str, seed_demo: dict[str, Any]
-):
+def test_a_worker_that_cannot_train_takes_no_job(seed_demo: dict[str, Any]):
     """Its row says why and what to do; the job stays queued and is not blamed."""
-    with Stack(settings, warm=False) as stack:
+    fault = "no_browser: No Chromium that runs: /no/such/chromium: no such file"
+    with Stack({"chromium": "/no/such/chromium"}, warm=False) as stack:
         job = stack.client.create_job(seed_demo)
         wait_until(lambda: stack.worker().get("state") == "broken", "the worker gives up")
         assert stack.worker()["fault"].startswith(fault)
