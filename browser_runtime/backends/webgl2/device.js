@@ -160,6 +160,26 @@ export class Device {
     throw new EngineError(name === "OUT_OF_MEMORY" ? "too_large" : "gl_error", `WebGL reports ${name}`, { detail: { error: name } });
   }
 
+  /**
+   * Throws where the GPU process has died since, however little the browser knows of it: its reads give zeros then, without an error, until
+   * the loss arrives as an event. A number that comes back shows that what was read before it was real.
+   */
+  checkAlive() {
+    this.check();
+    const { gl } = this;
+    const size = { width: 1, height: 1, layers: 1 };
+    const texture = this.createTexture(size);
+    const sent = new Float32Array([1, 2, 3, 4]);
+    const { format, type, view } = this.transfer(sent.buffer);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, 0, 1, 1, 1, format, type, /** @type {ArrayBufferView} */ (view));
+    const framebuffer = this.createFramebuffer([{ texture, layer: 0 }]);
+    const got = new Float32Array(4);
+    gl.readPixels(0, 0, 1, 1, format, type, /** @type {ArrayBufferView} */ (this.transfer(got.buffer).view));
+    this.deleteFramebuffer(framebuffer);
+    this.deleteTexture(texture, size);
+    if (!got.every((value, i) => value === sent[i])) throw new EngineError("context_lost", "the GPU process died: what was read from it is not real");
+  }
+
   failure() {
     return this.gl.isContextLost()
       ? new EngineError("context_lost", "the WebGL context was lost: the GPU process or its driver gave up")

@@ -1,4 +1,5 @@
 // Executable: a lowered plan on a device. Owns the textures, framebuffers and uniform buffers, and submits the fixed lists of draws.
+import { EngineError } from "../../errors.js";
 import { pack, unpack } from "./layout.js";
 import { TELEMETRY_LINES } from "./lower.js";
 import { readLater } from "./readback.js";
@@ -262,6 +263,8 @@ export class Executable {
       const sums = { loss: 0, finite: true, correct: 0 };
       for (let part = 0; part < parts; part++) {
         const at = (((l - line) * parts + part) * width + slot) * 4;
+        // Every sum that was really made says so.
+        if (values[at + 3] !== 1) throw new EngineError("context_lost", "the GPU process died: what was read from it is not real");
         sums.loss += values[at];
         sums.finite &&= values[at + 1] === 0;
         sums.correct += values[at + 2];
@@ -378,7 +381,9 @@ export class Executable {
       gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view).subarray(layer * size, (layer + 1) * size));
       device.deleteFramebuffer(framebuffer);
     }
-    device.check();
+    device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
     return { ...unpack(layout, texels, { width, height }), texels };
   }
 
