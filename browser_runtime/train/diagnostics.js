@@ -38,7 +38,7 @@ export async function diagnose(session, level) {
   const budget = { left: BUDGET[level] };
   const firstLosses = await compareLosses(session, budget);
   const { operators, total, checked } = await compareOperators(session, budget);
-  return {
+  const report = {
     version: 1,
     level,
     device: { renderer, vendor, version, software, userAgent, extensions, limits: deviceLimits(device) },
@@ -55,6 +55,9 @@ export async function diagnose(session, level) {
       weightsAtStep: session.step,
     },
   };
+  // What a dead GPU process answers would be told as this device's precision.
+  device.checkAlive();
+  return report;
 }
 
 /** Multiply-adds of a group in the reference. @param {Session} session @param {Group} group @param {number} rows */

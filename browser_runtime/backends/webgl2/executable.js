@@ -400,6 +400,9 @@ export class Executable {
     const { format, type, view } = device.transfer(texels.buffer);
     gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view));
     device.deleteFramebuffer(framebuffer);
+    device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
     // A texel holds the parts of `perTexel` rows that one column texel makes: the rows of a fragment of the draw that writes it.
     const writer = this.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
     const perTexel = writer ? writer.draw.source.domain.layers : 1;
