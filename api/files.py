@@ -30,7 +30,7 @@ def get_weights(path: JobPath, query: WeightsQuery) -> Response:
         raise Conflict(f"job {job.id} is {job.state} and has no weights yet")
     if job.state != JobState.SUCCEEDED or attempt is None:
         raise NotFound(f"job {job.id} is {job.state} and has no weights")
-    artifact = weights_artifact(own.db, attempt.id, query.format, job.normalization)
+    artifact = weights_artifact(own.db, attempt.id, query.format)
     return send_artifact(own.db, artifact, f"{job.id}.{query.format}")
 
 

@@ -29,7 +29,8 @@ from sklearn.datasets import load_digits
 from texelgrad import Client
 from texelgrad.console import console as console_of
 from texelgrad.errors import TexelgradError
-from texelgrad.rng import RandomStream, Stream
+from texelgrad.spec_data import Validation
+from texelgrad.splits import split
 from texelgrad.supervisor import running_service
 
 ROOT = Path(__file__).parents[1]
@@ -147,9 +148,8 @@ def load_data() -> dict[str, NDArray[Any]]:
 
 
 def held_out_rows(rows: int, spec: Mapping[str, Any]) -> NDArray[np.int64]:
-    """The rows that validate: the last floor(n * fraction) of the seed's permutation (docs/page-protocol.md)."""
-    count = int(rows * spec["data"]["validation"]["fraction"])
-    return RandomStream(spec["train"]["seed"], Stream.SPLIT).permutation(rows)[rows - count :]
+    """The rows that validate, which the engine took from the same seed."""
+    return split(Validation(**spec["data"]["validation"]), spec["train"]["seed"], rows)[1]
 
 
 def predict(weights: Arrays, spec: Mapping[str, Any], x: NDArray[Any]) -> NDArray[np.int64]:

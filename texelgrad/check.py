@@ -12,7 +12,8 @@ from texelgrad.db import Database
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.repository import datasets
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
-from texelgrad.spec import Data, JobSpec, Synthetic, check_spec
+from texelgrad.spec import JobSpec, check_spec
+from texelgrad.spec_data import Data, Synthetic
 from texelgrad.times import parse_time
 
 

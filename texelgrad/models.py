@@ -87,7 +87,8 @@ class Job(Base):
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"))  # retried or resumed from
     # The checkpoint of an ancestor that the first attempt continues; a job of its own starts without.
     resume_artifact_id: Mapped[str | None] = mapped_column(ForeignKey("artifact.id", use_alter=True))
-    normalization: Mapped[dict[str, Any] | None]  # fitted on the training rows: see texelgrad/normalize.py
+    # Fitted by the page on the rows that train: kind, offset, scale.
+    normalization: Mapped[dict[str, Any] | None]
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     name: Mapped[str]
     spec_version: Mapped[int]

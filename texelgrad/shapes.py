@@ -12,7 +12,9 @@ from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.memory import Sizes, texture_bytes
 from texelgrad.network import LayerShape, shape_faults, trace
-from texelgrad.spec import MAX_STEPS, Adam, Data, JobSpec, Limits, Model, Train
+from texelgrad.spec import MAX_STEPS, Adam, JobSpec, Limits, Model, Train
+from texelgrad.spec_data import Data, Validation
+from texelgrad.splits import split_rows
 
 Sections = Mapping[str, Any]
 """Fields of a spec by name, validated; those that are wrong by themselves are not there (spec.check_spec)."""
@@ -65,12 +67,6 @@ class Estimate:
         return asdict(self)
 
 
-def split_rows(rows: int, fraction: float) -> tuple[int, int]:
-    """Rows that train, and rows that validate: floor(rows * fraction), as the page computes it."""
-    validation = math.floor(rows * fraction)
-    return rows - validation, validation
-
-
 def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimate:
     """What the job takes with data of these shapes; what depends on the data is None without it."""
     layers = trace(spec.model.input, spec.model.layers)
@@ -78,7 +74,7 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
     output = list(layers[-1].output)
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
-    train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
+    train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
@@ -101,7 +97,7 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
 def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int) -> int:
     """Upper bound of what the engine holds in textures at once."""
     classes = spec.loss == "softmax_cross_entropy" and len(y.shape) == 1
-    train_rows, validation_rows = split_rows(x.rows, spec.data.validation.fraction)
+    train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     return texture_bytes(
         Sizes(
             layers=layers,
@@ -145,8 +141,10 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
             field = f"model.layers.{len(model.layers) - 1}.units"
             yield from _target_faults(spec["loss"], field, shapes[-1].output[-1], y)
     if data := cast(Data | None, spec.get("data")):
-        yield from _split_faults(data.validation.fraction, x.rows)
-        train_rows, _ = split_rows(x.rows, data.validation.fraction)
+        yield from _split_faults(data.validation, x.rows)
+        if data.validation.stratify and spec.get("loss") == "bce":
+            yield from _class_faults(y)
+        train_rows, _ = split_rows(x.rows, data.validation)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
             yield from _train_faults(train, train_rows)
 
@@ -161,19 +159,39 @@ def _shapes(model: Model) -> list[LayerShape]:
     return [] if any(shape_faults(model.input, model.layers)) else trace(model.input, model.layers)
 
 
-def _split_faults(fraction: float, rows: int) -> Iterator[Fault]:
+def _split_faults(validation: Validation, rows: int) -> Iterator[Fault]:
     """Whether the rows kept for validation, and those that are left, are some."""
-    train_rows, validation_rows = split_rows(rows, fraction)
-    if train_rows < 1:
-        message = f"leaves none of {rows} rows to train on"
-        yield Fault("data.validation.fraction", message, fraction, "a smaller fraction")
+    fraction = validation.fraction
+    outside = [
+        Fault(
+            f"data.validation.rows.{index}", f"names row {stop - 1} of {rows}", stop - 1, f"0 to {rows - 1}"
+        )
+        for index, (_, stop) in enumerate(validation.ranges())
+        if stop > rows
+    ]
+    train_rows, validation_rows = split_rows(rows, validation)
+    if outside:
+        yield from outside
+    elif train_rows < 1:
+        field, value, legal = ("fraction", fraction, "a smaller fraction")
+        if validation.rows is not None:
+            field, value, legal = ("rows", None, f"at most {rows - 1} rows")
+        yield Fault(f"data.validation.{field}", f"leaves none of {rows} rows to train on", value, legal)
     elif fraction > 0 and validation_rows < 1:
         shares = (part / 1e6 for part in range(10**6 // rows, 10**6))
-        least = next((share for share in shares if split_rows(rows, share)[1]), None)
+        least = next((share for share in shares if math.floor(rows * share)), None)
         message = f"keeps none of {rows} rows for validation: {rows} * {fraction:g} is below 1"
         yield Fault(
             "data.validation.fraction", message, fraction, f"0, or at least {least:g}" if least else "0"
         )
+
+
+def _class_faults(y: ArrayInfo) -> Iterator[Fault]:
+    """Whether each row has one class, 0 or 1, of which a stratified split takes the same share."""
+    if math.prod(y.shape[1:]) > 1 or not y.stats.integral:
+        several = math.prod(y.shape[1:]) > 1
+        message = f"needs one class a row, but y has {'several values a row' if several else 'values between 0 and 1'}"
+        yield Fault("data.validation.stratify", message, True, "false, or a column y of 0 and 1")
 
 
 def _train_faults(train: Train, train_rows: int) -> Iterator[Fault]:

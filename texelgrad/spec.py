@@ -17,6 +17,7 @@ from pydantic import (
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.network import shape_faults
+from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, Whole, available
 from texelgrad.spec_layers import Dense, Layer
@@ -87,31 +88,6 @@ class Adam(Strict):
 
 
 Optimizer = Annotated[Sgd | Adam, Field(discriminator="type")]
-
-
-class Synthetic(Strict):
-    """Made-up data, the same for the same seed everywhere."""
-
-    kind: Literal["two_class_points", "spirals", "xor", "regression"]
-    rows: Annotated[int, Field(ge=1, le=1_000_000)]
-    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
-
-
-class Validation(Strict):
-    """Share of the rows kept from training: floor(rows * fraction)."""
-
-    fraction: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
-
-
-class Data(Strict):
-    """Where the rows come from; in a page they are handed over instead, and both are null."""
-
-    dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
-    synthetic: Synthetic | None = None
-    validation: Validation = Field(default_factory=Validation)
-    normalize: Literal["none", "standard", "minmax"] = Field(
-        default="none", description="Fitted on the training rows; each feature or channel by itself."
-    )
 
 
 class Train(Strict):
@@ -222,8 +198,10 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     if train and (train.epochs is None) == (train.steps is None):
         both = None if train.epochs is None else {"epochs": train.epochs, "steps": train.steps}
         yield Fault("train", "needs exactly one of epochs and steps", both, "epochs or steps")
-    if (data := cast(Data | None, sections.get("data"))) and data.dataset and data.synthetic:
-        yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
+    if data := cast(Data | None, sections.get("data")):
+        if data.dataset and data.synthetic:
+            yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
+        yield from split_faults(data.validation, sections.get("loss"))
     optimizer = cast(Sgd | Adam | None, sections.get("optimizer"))
     if optimizer and isinstance(optimizer.schedule, Cosine) and optimizer.schedule.min_lr > optimizer.lr:
         legal = f"0 to lr ({optimizer.lr:g})"

@@ -8,20 +8,18 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from texelgrad import artifacts, repository
+from texelgrad import repository
 from texelgrad.check import check_job
 from texelgrad.config import Settings
 from texelgrad.db import Database, now_us
 from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.models import Job
-from texelgrad.normalize import NONE, fit, training_rows
 from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
-from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
 from texelgrad.shapes import Estimate, estimate
-from texelgrad.spec import JobSpec, Synthetic
+from texelgrad.spec_data import Synthetic
 from texelgrad.store import store_dataset
 from texelgrad.times import time_text
 
@@ -44,15 +42,12 @@ def submit_job(
         return job, False
     checked = check_job(db, settings, owner_id, raw)
     spec = checked.spec
-    normalization: dict[str, Any] | None = None
     dataset_id = spec.data.dataset
     if spec.data.synthetic:
         name = _synthetic_name(spec.data.synthetic)
         dataset_id, _ = store_dataset(db, owner_id, name, checked.synthetic, quota)
 
     check_disk(db, settings)
-    if spec.data.normalize != NONE and dataset_id is not None:
-        normalization = _fit(db, spec, dataset_id)
 
     def create(session: Session) -> Job:
         check_jobs(session, settings, owner_id, quota)
@@ -64,7 +59,6 @@ def submit_job(
             dataset_id=dataset_id,
             needs_hardware=spec.allow_software is False,
             total_steps=estimate(spec, checked.infos["x"], checked.infos["y"]).total_steps,
-            normalization=normalization,
             deadline_at=checked.deadline_at,
             idempotency=idempotency,
         )
@@ -113,7 +107,6 @@ def submit_again(
             parent_id=old.id,
             resume_artifact_id=checkpoint.id if checkpoint else None,
             total_steps=old.total_steps,
-            normalization=old.normalization,
             deadline_at=deadline_at,
             idempotency=idempotency,
         )
@@ -133,15 +126,6 @@ def _once(
         if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
             return job, False
         raise
-
-
-def _fit(db: Database, spec: JobSpec, dataset_id: str) -> dict[str, Any]:
-    """What normalises the data set's inputs in this job."""
-    with db.read() as session:
-        x = next(array for array in datasets.arrays_of(session, dataset_id) if array.role == "input")
-        shape = tuple(x.shape)
-        trains = training_rows(spec.train.seed, spec.data.validation.fraction, shape[0])
-        return fit(spec.data.normalize, lambda: artifacts.open_range(session, x.artifact_id), shape, trains)
 
 
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:

@@ -9,7 +9,6 @@ import struct
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import IO, Any
 
 from sqlalchemy.exc import DBAPIError
@@ -20,7 +19,6 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
-from texelgrad.normalize import NONE, read_normalized
 from texelgrad.repository import Claim, DataArray
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -30,6 +28,7 @@ _log = logging.getLogger(__name__)
 _ITEM_BYTES = 4  # of float32 and int32
 _PIECE_BYTES = 1 << 20
 _CHECKPOINT_COPIES = 3  # of each parameter: itself, and what an optimizer keeps of it
+_NORMALIZATION_BYTES = 16  # offset and scale, float64, of each feature or channel
 _HEADER_BYTES = 4 << 20  # names, shapes and the spec
 _LEVELS = frozenset({"debug", "info", "warning", "error"})
 _ORDER = (AttemptState.STARTING, AttemptState.TRAINING, AttemptState.SAVING)
@@ -46,7 +45,6 @@ class Recorder(AttemptPort):
         self._emit = emit
         self._allow_software = allow_software
         self._claim: Claim | None = None
-        self._normalization: dict[str, Any] | None = None
         self._limit_bytes: dict[str, int] = {}
         self._resumed_key: str | None = None
         self._checkpoint_key: str | None = None
@@ -55,12 +53,12 @@ class Recorder(AttemptPort):
 
     def begin(self, claim: Claim) -> None:
         """Serve this claim, whose attempt is `starting`."""
-        with self._db.read() as session:
-            self._normalization = repository.get_job(session, claim.owner_id, claim.job_id).normalization
         self._claim = claim
-        parameters = _ITEM_BYTES * estimate(parse_spec(claim.spec), None, None).parameters
+        spec = parse_spec(claim.spec)
+        parameters = _ITEM_BYTES * estimate(spec, None, None).parameters
+        normalization = _NORMALIZATION_BYTES * spec.model.input[-1]
         self._limit_bytes = {
-            "weights": parameters + _HEADER_BYTES,
+            "weights": parameters + normalization + _HEADER_BYTES,
             "checkpoint": _CHECKPOINT_COPIES * parameters + _HEADER_BYTES,
         }
 
@@ -75,8 +73,7 @@ class Recorder(AttemptPort):
         return {
             "job_id": claim.job_id,
             "attempt_id": claim.attempt_id,
-            # what the page reads is normalised already
-            "spec": {**claim.spec, "data": {**claim.spec["data"], "normalize": NONE}},
+            "spec": claim.spec,
             "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target")},
             "resume": resume,
             "allow_software": self._allow_software if allowed is None else allowed,
@@ -88,11 +85,7 @@ class Recorder(AttemptPort):
 
     @override
     def open_data(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        array = self._array(name)
-        if self._normalization is None or array.role != "input":
-            return self._read(array.artifact_id, start, end)
-        read = partial(self._read, array.artifact_id)
-        return read_normalized(read, self._normalization, start, end)
+        return self._read(self._array(name).artifact_id, start, end)
 
     @override
     def open_resume(self) -> Iterator[bytes]:

@@ -139,11 +139,26 @@ function betweenFields(spec, faults) {
   const { train, data, optimizer } = spec;
   if ((train.epochs === null) === (train.steps === null)) fault("train", undefined, "needs exactly one of epochs and steps");
   if (data.dataset !== null && data.synthetic !== null) fault("data", undefined, "takes one of dataset and synthetic");
+  splitFaults(spec, fault);
   const { lr, schedule } = optimizer;
   if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
   if (spec.loss === "mse" && spec.metrics.includes("accuracy")) fault("metrics.0", "accuracy", "needs a loss over classes");
-  if (data.normalize !== "none") fault("data.normalize", data.normalize, "is not available yet; legal: none");
   if (spec.backend === "cpu") fault("backend", "cpu", "is not available yet; legal: auto, webgl2");
+}
+
+/** The same as split_faults of texelgrad/spec_data.py. @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
+function splitFaults({ data, loss }, fault) {
+  const { fraction, stratify, rows } = data.validation;
+  if (rows !== null && fraction > 0) fault("data.validation", undefined, "takes one of fraction and rows");
+  if (stratify && fraction === 0) fault("data.validation.stratify", true, "needs a fraction to share among the classes; legal: false, or a fraction above 0");
+  if (stratify && loss === "mse") fault("data.validation.stratify", true, "needs a loss over classes; legal: false with mse");
+  const ranges = (rows ?? []).map((/** @type {any} */ item, /** @type {number} */ i) => [...(typeof item === "number" ? [item, item + 1] : item), i]);
+  let last = -1;
+  for (const [first, stop, i] of ranges.sort((/** @type {number[]} */ a, /** @type {number[]} */ b) => a[0] - b[0] || a[1] - b[1])) {
+    if (first >= stop) fault(`data.validation.rows.${i}`, [first, stop], "is an empty range; legal: [first, stop] with first below stop");
+    else if (first <= last) fault(`data.validation.rows.${i}`, first, `names row ${first} again; legal: each row once`);
+    last = Math.max(last, stop - 1);
+  }
 }
 
 /** Defaults that depend on the layers before or on other fields. @param {any[]} layers */

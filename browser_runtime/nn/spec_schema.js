@@ -834,14 +834,55 @@ export const specSchema = {
     },
     "Validation": {
       "additionalProperties": false,
-      "description": "Share of the rows kept from training: floor(rows * fraction).",
+      "description": "Which rows are kept from training: a share of the shuffled ones, or those that are named. See splits.py.",
       "properties": {
         "fraction": {
           "default": 0.0,
+          "description": "floor(rows * fraction) rows, the last of the seed's permutation.",
           "exclusiveMaximum": 1,
           "minimum": 0,
           "title": "Fraction",
           "type": "number"
+        },
+        "rows": {
+          "anyOf": [
+            {
+              "items": {
+                "anyOf": [
+                  {
+                    "exclusiveMaximum": 2147483648,
+                    "minimum": 0,
+                    "type": "integer"
+                  },
+                  {
+                    "items": {
+                      "exclusiveMaximum": 2147483648,
+                      "minimum": 0,
+                      "type": "integer"
+                    },
+                    "maxItems": 2,
+                    "minItems": 2,
+                    "type": "array"
+                  }
+                ]
+              },
+              "maxItems": 100000,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Row numbers from 0, and ranges [first, stop) of them, instead of a fraction.",
+          "title": "Rows"
+        },
+        "stratify": {
+          "default": false,
+          "description": "Each class gives the same share.",
+          "title": "Stratify",
+          "type": "boolean"
         }
       },
       "title": "Validation",

@@ -1,4 +1,4 @@
-// Data: what the caller's arrays hold, which rows train and which validate, and in which order each epoch takes them.
+// Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
 import { EngineError } from "../errors.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
 
@@ -86,27 +86,25 @@ export function valueCheck(name, spec, labels, outputs) {
 }
 
 /**
- * How many rows train and how many validate.
- * @param {any} spec @param {number} rows
- * @returns {{train: number, validation: number}}
+ * The class of each row, for a stratified split: the class number, 0 or 1, or the first largest of a row's probabilities.
+ * @param {any} spec @param {ArraySource} y @param {(firstRow: number, values: ArrayLike<number>) => void} check
+ * @returns {Promise<Int32Array>} [rows]
  */
-export function splitSizes(spec, rows) {
-  const fraction = spec.data?.validation?.fraction ?? 0;
-  const validation = Math.floor(rows * fraction);
-  if (validation >= rows) throw bad("data.validation.fraction", `${fraction} of ${rows} rows leaves none to train on`);
-  return { train: rows - validation, validation };
-}
-
-/**
- * The rows of the data set that train and those that validate, in their order.
- * @param {any} spec @param {number} rows
- * @returns {{train: Int32Array, validation: Int32Array}}
- */
-export function split(spec, rows) {
-  const { train } = splitSizes(spec, rows);
-  const shuffled = (spec.data?.validation?.fraction ?? 0) > 0;
-  const order = shuffled ? Int32Array.from(new RandomStream(spec.train.seed, STREAMS.split).permutation(rows)) : Int32Array.from({ length: rows }, (_, i) => i);
-  return { train: order.slice(0, train), validation: order.slice(train) };
+export async function readClasses(spec, y, check) {
+  const columns = size(y.shape.slice(1));
+  if (columns > 1 && spec.loss !== "softmax_cross_entropy") throw bad("data.validation.stratify", `needs one class a row; data.y has ${columns} values a row`);
+  const classes = new Int32Array(y.shape[0]);
+  await eachWindow(y, (firstRow, values) => {
+    check(firstRow, values);
+    for (let row = 0; row < values.length / columns; row++) {
+      let best = 0;
+      for (let c = 1; c < columns; c++) if (values[row * columns + c] > values[row * columns + best]) best = c;
+      const value = columns > 1 ? best : values[row];
+      if (!Number.isInteger(value)) throw bad("data.validation.stratify", `needs one class a row; data.y is ${value} in row ${firstRow + row}`);
+      classes[firstRow + row] = value;
+    }
+  });
+  return classes;
 }
 
 /** Cuts the training rows into batches, epoch by epoch. */

@@ -2,7 +2,8 @@
 import { lower } from "../backends/webgl2/lower.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
-import { Batches, checkShapes, splitSizes } from "./data.js";
+import { Batches, checkShapes } from "./data.js";
+import { splitSizes } from "./split.js";
 import { units } from "./weights.js";
 
 /** @import { Plan } from "../plan/plan.js" */

@@ -9,7 +9,7 @@ import { EngineError } from "../errors.js";
 
 /** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
 /** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void, sources?: Record<string, any>}} Hooks */
-/** @typedef {{step: number, totalSteps: number, record: RunRecord}} SessionState */
+/** @typedef {{step: number, totalSteps: number, record: Omit<RunRecord, "normalization">}} SessionState */
 
 /**
  * @param {{shaderUrl: string, thread: "auto"|"worker"|"inline", device: DeviceOptions}} options
@@ -146,17 +146,19 @@ export class EngineProxy {
    */
   async compile(spec, { data, initialWeights, allowSoftware, signal }) {
     const args = { spec, data: data && { x: posted(data.x), y: posted(data.y) }, initialWeights, allowSoftware };
-    const { session, state } = await this.channel.send("compile", args, { signal, sources: data });
-    return new SessionProxy(this.channel, session, state);
+    const { session, state, normalization } = await this.channel.send("compile", args, { signal, sources: data });
+    return new SessionProxy(this.channel, session, state, normalization);
   }
 }
 
 /** A session as the page sees it; see session.js for what each method does. */
 export class SessionProxy {
-  /** @param {Channel} channel @param {number} session @param {SessionState} state */
-  constructor(channel, session, state) {
+  /** @param {Channel} channel @param {number} session @param {SessionState} state @param {RunRecord["normalization"]} normalization */
+  constructor(channel, session, state, normalization) {
     this.channel = channel;
     this.session = session;
+    /** What inputs go through before the first layer, (x - offset) * scale by feature or channel; null: nothing. */
+    this.normalization = normalization;
     /** @type {SessionState} */
     this.state = state;
   }
@@ -172,7 +174,7 @@ export class SessionProxy {
 
   /** @returns {RunRecord} */
   get record() {
-    return this.state.record;
+    return { ...this.state.record, normalization: this.normalization };
   }
 
   /** @param {string} method @param {any} [args] @param {Hooks} [hooks] */

@@ -1,10 +1,10 @@
-// safetensors: named float32 tensors and string metadata in one file, written so that equal contents are equal bytes.
+// safetensors: named tensors and string metadata in one file, written so that equal contents are equal bytes.
 import { EngineError } from "../errors.js";
 
 /** @typedef {{shape: number[], data: Float32Array}} Tensor */
 
 /**
- * @param {Record<string, Tensor>} tensors in this order
+ * @param {Record<string, {shape: number[], data: Float32Array|Float64Array}>} tensors in this order; those of float64 first, so that each starts on a multiple of its size
  * @param {Record<string, string>} [metadata]
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -13,7 +13,7 @@ export function encode(tensors, metadata) {
   const header = metadata ? { __metadata__: metadata } : {};
   let size = 0;
   for (const [name, { shape, data }] of Object.entries(tensors)) {
-    header[name] = { dtype: "F32", shape, data_offsets: [size, size + data.byteLength] };
+    header[name] = { dtype: data instanceof Float64Array ? "F64" : "F32", shape, data_offsets: [size, size + data.byteLength] };
     size += data.byteLength;
   }
   // Padded with spaces so that the data starts on 8 bytes, as the format's own writer does.

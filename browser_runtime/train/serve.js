@@ -52,7 +52,7 @@ export function serve(post) {
       const sources = data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") };
       const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
       sessions.set(++nextSession, session);
-      return { session: nextSession, state: stateOf(session) };
+      return { session: nextSession, state: stateOf(session), normalization: session.normalizationRecord };
     },
     run: ({ session, steps }, call) =>
       get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),

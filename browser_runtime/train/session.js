@@ -3,22 +3,26 @@ import { EngineError } from "../errors.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
-import { Batches, checkArray, checkShapes, eachWindow, readRows, split, valueCheck } from "./data.js";
+import { Batches, checkArray, checkShapes, eachWindow, readClasses, readRows, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
 import { countParameters, countRows, planFor } from "./estimate.js";
+import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
 import { decode, encode } from "./safetensors.js";
+import { isStratified, split } from "./split.js";
 import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./data.js" */
+/** @import { Normalization } from "./normalization.js" */
 /** @import { Point, Report } from "./pipeline.js" */
 /** @import { Weights } from "./weights.js" */
 
 /** What a run ran on and what it cost; bytes of this run's textures.
  * @typedef {{backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
+ *   normalization: {kind: string, offset: number[], scale: number[]}|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
 
 export class Session {
@@ -39,10 +43,12 @@ export class Session {
     const lowered = lower(plan, device.record, rows, device.rows);
     signal?.throwIfAborted();
     const executable = await Executable.create(device, lowered);
-    const { train, validation } = split(spec, total);
-    const session = new Session({ device, spec, plan, executable, data, labels, batches: new Batches(spec, train), validation, rows });
+    const compiled = performance.now();
+    /** @type {Session|undefined} */
+    let session;
     try {
-      const compiled = performance.now();
+      const { train, validation, normalization } = await prepare(spec, data, labels, plan.outputShape);
+      session = new Session({ device, spec, plan, executable, data, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels);
       session.setWeights(initialWeights ?? session.initialWeights());
       if (!initialWeights) session.given = null; // the seed gives them again
@@ -50,23 +56,26 @@ export class Session {
       session.timings.compileMs = compiled - started;
       session.timings.uploadMs = performance.now() - compiled;
       signal?.throwIfAborted();
+      return session;
     } catch (error) {
-      session.dispose();
+      if (session) session.dispose();
+      else executable.dispose();
       throw error;
     }
-    return session;
   }
 
   /**
    * @param {{device: Device, spec: any, plan: Plan, executable: Executable, data: {x: ArraySource, y: ArraySource},
-   *   labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
+   *   normalization: Normalization|null, labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
    */
-  constructor({ device, spec, plan, executable, data, labels, batches, validation, rows }) {
+  constructor({ device, spec, plan, executable, data, normalization, labels, batches, validation, rows }) {
     this.device = device;
     this.spec = spec;
     this.plan = plan;
     this.executable = executable;
-    this.data = data;
+    this.normalization = normalization;
+    /** As the network sees it. */
+    this.data = { x: normalized(normalization, data.x), y: data.y };
     this.labels = labels;
     this.batches = batches;
     this.validation = validation;
@@ -181,6 +190,7 @@ export class Session {
     const { executable, spec, plan, labels } = this;
     const { stage } = executable.sizes;
     const rows = data ? this.checkRows(data) : this.validation.length;
+    const x = data && normalized(this.normalization, data.x);
     if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
@@ -188,12 +198,12 @@ export class Session {
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       if (data) {
-        const [x, y] = [await readRows(data.x, first, count), await readRows(data.y, first, count)];
-        checkX(first, x);
-        checkY(first, y);
+        const [inputs, targets] = [await readRows(/** @type {ArraySource} */ (x), first, count), await readRows(data.y, first, count)];
+        checkX(first, inputs);
+        checkY(first, targets);
         // Written and drawn in one task: another call may use the staging tensors in between.
-        executable.writeStage("x", x);
-        executable.writeStage("target", y);
+        executable.writeStage("x", inputs);
+        executable.writeStage("target", targets);
         executable.submitStagedEvaluation(count);
       } else executable.submitEvaluation(first, count, 0);
       const sums = (await executable.readTelemetry("evaluate", 0, 1))(0, 0);
@@ -216,7 +226,7 @@ export class Session {
   }
 
   /**
-   * The last layer's outputs.
+   * The last layer's outputs for inputs as they are before normalization.
    * @param {ArraySource} x
    * @returns {Promise<{shape: number[], data: Float32Array}>}
    */
@@ -233,7 +243,7 @@ export class Session {
     const data = new Float32Array(rows * outputs);
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
-      const values = await readRows(x, first, count);
+      const values = await readRows(normalized(this.normalization, x), first, count);
       this.executable.writeStage("x", values);
       data.set(this.executable.predictStaged(count), first * outputs);
     }
@@ -272,9 +282,9 @@ export class Session {
     this.given = Object.fromEntries(names.map((name) => [name, { shape: weights[name].shape, data: Float32Array.from(weights[name].data) }]));
   }
 
-  /** @returns {Uint8Array<ArrayBuffer>} the weights as a safetensors file; the same weights are the same bytes */
+  /** @returns {Uint8Array<ArrayBuffer>} the weights, and what normalizes the inputs, as a safetensors file; the same are the same bytes */
   weightsFile() {
-    return encode(this.getWeights());
+    return encode({ ...normalizationTensors(this.normalization), ...this.getWeights() });
   }
 
   /** All that training needs to go on bit for bit. @returns {Uint8Array<ArrayBuffer>} safetensors */
@@ -314,7 +324,7 @@ export class Session {
   /** What must be equal for a checkpoint to make sense. */
   get specKey() {
     const { model, loss, optimizer, train, data } = this.spec;
-    return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, this.rows]);
+    return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, data?.normalize ?? null, this.rows]);
   }
 
   /** What must be equal for the same bits: the device, and the very text of every program. */
@@ -323,7 +333,12 @@ export class Session {
     return JSON.stringify(["webgl2", renderer, version, userAgent, format, fetch, this.executable.fingerprint]);
   }
 
-  /** @returns {RunRecord} */
+  /** What inputs go through before the first layer; null: nothing. */
+  get normalizationRecord() {
+    return normalizationRecord(this.normalization);
+  }
+
+  /** All but the normalization, which does not change and may be long. @returns {Omit<RunRecord, "normalization">} */
   get record() {
     const { renderer, software } = this.device.record;
     return {
@@ -366,4 +381,17 @@ export class Session {
     this.disposed = true;
     this.executable.dispose();
   }
+}
+
+/**
+ * What the data says before anything is uploaded: the split, and what normalizes the inputs.
+ * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {"index"|"values"} labels @param {number[]} outputShape
+ * @returns {Promise<import("./split.js").Split & {normalization: Normalization|null}>}
+ */
+async function prepare(spec, { x, y }, labels, outputShape) {
+  const outputs = outputShape.reduce((a, b) => a * b, 1);
+  const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs)) : null;
+  const rows = split(spec, x.shape[0], classes);
+  const { normalize } = spec.data;
+  return { ...rows, normalization: normalize === "none" ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs)) };
 }

@@ -1,8 +1,7 @@
-"""Normalisation: fitted on the rows that train and no others, applied to any range of bytes."""
+"""Normalisation: fitted in the engine on the rows that train and no others, applied alike by the engine and by NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,67 +9,105 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from texelgrad.normalize import fit, read_normalized, training_rows
-from texelgrad.rng import RandomStream, Stream
+from texelgrad.normalize import normalized
 
-X = np.random.default_rng(3).normal(5, [1, 10, 100], (50, 3)).astype("<f4")
+from ..node import call
 
-
-def pieces(data: bytes, size: int) -> Callable[[], Iterator[bytes]]:
-    """Reads bytes in pieces."""
-    return lambda: (data[at : at + size] for at in range(0, len(data), size))
+PROBE = "/tests/unit/data_probe.js"
+X = np.random.default_rng(3).normal(5, [1, 10, 100], (50, 3)).astype(np.float32)
 
 
-def test_the_split_is_the_pages():
-    """The last rows of stream 2's permutation validate; without a fraction all train."""
-    order = RandomStream(7, Stream.SPLIT).permutation(50)
-    trains = training_rows(7, 0.25, 50)
-    assert sorted(order[:38].tolist()) == np.flatnonzero(trains).tolist()
-    assert training_rows(7, 0.0, 50).all()
+def fitted(kind: str, x: Any, train: Any) -> dict[str, Any]:
+    """Offset, scale, and all rows after them; or the error."""
+    found = call(PROBE, "fitted", kind, x, np.asarray(train, np.int32))
+    if "error" not in found:
+        weights = {f"input.{name}": np.array(found[name]) for name in ("offset", "scale")}
+        assert found["kind"] == kind
+        assert np.array_equal(found["x"].reshape(x.shape), normalized(x, weights)), "NumPy gives other bits"
+    return found
 
 
-@pytest.mark.parametrize("size", [1, 7, 12, 4096])
+def expected(kind: str, rows: Any) -> tuple[Any, Any]:
+    """Offset and spread by NumPy in float64, over all axes but the last."""
+    values = rows.reshape(-1, rows.shape[-1]).astype(np.float64)
+    if kind == "standard":
+        return values.mean(axis=0), values.std(axis=0)
+    return values.min(axis=0), np.ptp(values, axis=0)
+
+
 @pytest.mark.parametrize("kind", ["standard", "minmax"])
-def test_fitted_on_training_rows_only(kind: str, size: int):
-    """Whatever stands in the others; in whatever pieces the bytes come."""
-    trains = training_rows(1, 0.2, 50)
+def test_fitted_on_training_rows_only(kind: str):
+    """Whatever stands in the others, in whatever order they train."""
+    train = np.random.default_rng(1).permutation(50)[:40]
     spoiled = X.copy()
-    spoiled[~trains] = 1e9
-    found = fit(kind, pieces(spoiled.tobytes(), size), X.shape, trains)
-    rows = X[trains].astype(np.float64)
-    offset = rows.mean(axis=0) if kind == "standard" else rows.min(axis=0)
-    spread = rows.std(axis=0) if kind == "standard" else np.ptp(rows, axis=0)
+    spoiled[np.setdiff1d(np.arange(50), train)] = 1e9
+    found = fitted(kind, spoiled, train)
+    offset, spread = expected(kind, X[train])
     np.testing.assert_allclose(found["offset"], offset, rtol=1e-12)
     np.testing.assert_allclose(found["scale"], 1 / spread, rtol=1e-12)
+    rows = found["x"].reshape(X.shape)[train]
+    if kind == "standard":
+        assert np.abs(rows.mean(axis=0)).max() < 1e-6
+        assert np.abs(rows.std(axis=0) - 1).max() < 1e-6
+    else:
+        assert rows.min() == 0
+        assert rows.max() == 1
 
 
 def test_images_by_channel():
     """All pixels of a channel share one offset and scale."""
     x = np.random.default_rng(1).random((10, 4, 5, 2), np.float32)
-    found = fit("standard", pieces(x.tobytes(), 100), x.shape, np.ones(10, np.bool_))
-    np.testing.assert_allclose(found["offset"], x.mean(axis=(0, 1, 2), dtype=np.float64), rtol=1e-12)
-    np.testing.assert_allclose(found["scale"], 1 / x.astype(np.float64).std(axis=(0, 1, 2)), rtol=1e-12)
+    found = fitted("standard", x, np.arange(10))
+    offset, spread = expected("standard", x)
+    np.testing.assert_allclose(found["offset"], offset, rtol=1e-12)
+    np.testing.assert_allclose(found["scale"], 1 / spread, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["standard", "minmax"])
+def test_several_windows(kind: str):
+    """What is read in pieces has the moments of the whole, also far from 0: merged, not summed up as squares."""
+    x = np.random.default_rng(2).normal(1000, [[0.5, 3.0]], (2_150_000, 2)).astype(np.float32)
+    x[:1_000_000] += 7  # the pieces differ
+    train = np.arange(100, 2_140_000)
+    found = call(PROBE, "fitted", kind, x, train.astype(np.int32))
+    offset, spread = expected(kind, x[train])
+    np.testing.assert_allclose(found["offset"], offset, rtol=1e-12)
+    np.testing.assert_allclose(found["scale"], 1 / spread, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["standard", "minmax"])
 def test_what_does_not_vary_stays_finite(kind: str):
     """A constant column, also one whose mean is not exact, is moved and not scaled."""
-    x = np.full((30, 2), [0.1, 0.0], "<f4")
-    found = fit(kind, pieces(x.tobytes(), 64), x.shape, np.ones(30, np.bool_))
+    x = np.full((30, 2), [0.1, 0.0], np.float32)
+    found = fitted(kind, x, np.arange(30))
     assert found["scale"] == [1.0, 1.0]
     np.testing.assert_allclose(found["offset"], x[0].astype(np.float64), rtol=1e-6)
 
 
-@settings(deadline=None)  # the first call pays for imports
-@given(st.integers(0, 600), st.integers(0, 600), st.integers(1, 50))
-def test_any_range_of_bytes(first: int, second: int, size: int):
-    """Each is cut from the same normalised array, in whatever pieces what is stored comes."""
-    start, end = sorted((first, second))
-    stored = X.tobytes()
-    found: dict[str, Any] = {"offset": [5.0, 4.0, 3.0], "scale": [1.0, 0.1, 0.01]}
-    expected = ((X.astype(np.float64) - found["offset"]) * found["scale"]).astype("<f4").tobytes()
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=2, max_size=40),
+    st.sampled_from(["standard", "minmax"]),
+)
+def test_any_values(values: list[float], kind: str):
+    """Finite numbers stay finite, and the training rows of minmax within 0 to 1."""
+    x = np.array(values, np.float32)[:, None]
+    found = fitted(kind, x, np.arange(len(x)))
+    assert np.isfinite(found["x"]).all()
+    if kind == "minmax" and found["scale"][0] != 1:
+        assert found["x"].min() == 0
+        assert found["x"].max() <= 1 + 1e-7
 
-    def read(begin: int, stop: int) -> Iterator[bytes]:
-        return pieces(stored[begin:stop], size)()
 
-    assert b"".join(read_normalized(read, found, start, end)) == expected[start:end]
+def test_what_is_not_finite_is_refused():
+    """With its row, before it spoils the mean."""
+    x = X.copy()
+    x[7, 1] = np.nan
+    error = fitted("standard", x, np.arange(50))["error"]
+    assert (error["code"], error["field"]) == ("data_invalid", "data.x")
+    assert "value 22" in error["message"]
+
+
+def test_weights_without_normalisation():
+    """Inputs stay as they are."""
+    assert normalized(X, {"dense_1.kernel": X}) is X

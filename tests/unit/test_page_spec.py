@@ -63,6 +63,12 @@ OPTIMIZER = st.one_of(
 )
 
 
+VALIDATION = st.one_of(
+    optional(fraction=st.floats(0, 0.99), stratify=st.just(False), rows=st.none()),
+    with_fields({"rows": [3, [5, 9], [9, 10], 0]}, fraction=st.just(0)),
+)
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
     """Specs that are legal, with more or less left out."""
@@ -91,7 +97,7 @@ def specs(draw: st.DrawFn) -> Spec:
         name=st.text("abc äß🎲", max_size=20),
         tags=st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True), st.text("abc", max_size=9), max_size=4),
         metrics=st.just([]) if loss == "mse" else st.sampled_from([[], ["accuracy"]]),
-        data=with_fields({}, validation=optional(fraction=st.floats(0, 0.99)), normalize=st.just("none")),
+        data=with_fields({}, validation=VALIDATION, normalize=st.sampled_from(["none", "standard", "minmax"])),
         backend=st.sampled_from(["auto", "webgl2"]),
         allow_software=st.sampled_from([None, True, False]),
         numerics=optional(on_nonfinite=st.sampled_from(["stop", "continue"])),
@@ -194,6 +200,15 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("metrics", ["f1"], "metrics.0", "accuracy"),
     ("metrics", ["accuracy", "accuracy"], "metrics", "1"),
     ("data", {"validation": {"fraction": 1.0}}, "data.validation.fraction", "1"),
+    ("data", {"validation": {"fraction": 0.2, "rows": [1]}}, "data.validation", "one of fraction and rows"),
+    ("data", {"validation": {"stratify": True}}, "data.validation.stratify", "fraction above 0"),
+    ("data", {"validation": {"rows": []}}, "data.validation.rows", "1"),
+    ("data", {"validation": {"rows": [-1]}}, "data.validation.rows.0", "0"),
+    ("data", {"validation": {"rows": [1.5]}}, "data.validation.rows.0", "integer"),
+    ("data", {"validation": {"rows": [[1, 2, 3]]}}, "data.validation.rows.0", "2"),
+    ("data", {"validation": {"rows": [[1, 2], [7, 7]]}}, "data.validation.rows.1", "first below stop"),
+    ("data", {"validation": {"rows": [[1, 4], 9, 3]}}, "data.validation.rows.2", "each row once"),
+    ("data", {"normalize": "robust"}, "data.normalize", "minmax"),
     ("data", {"dataset": "digits"}, "data.dataset", "ds_"),
     ("data", {"dataset": "ds_" + "a" * 26, "synthetic": {"kind": "two_class_points", "rows": 9}}, "data", "dataset"),
     ("backend", "cpu", "backend", "webgl2"),

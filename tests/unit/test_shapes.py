@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from texelgrad.config import Settings
-from texelgrad.shapes import ArrayInfo, Stats, data_faults, estimate, limit_faults, split_rows
+from texelgrad.shapes import ArrayInfo, Stats, data_faults, estimate, limit_faults
 from texelgrad.spec import JobSpec, parse_spec
+from texelgrad.spec_data import Validation
+from texelgrad.splits import split_rows
 
 PLAIN = Stats(min=0, max=1, integral=False, row_sums_one=False)
 
@@ -66,7 +68,7 @@ def test_steps_instead_of_epochs():
 )
 def test_split(rows: int, fraction: float, expected: tuple[int, int]):
     """floor(rows * fraction) validate."""
-    assert split_rows(rows, fraction) == expected
+    assert split_rows(rows, Validation(fraction=fraction)) == expected
 
 
 def probabilities(units: int, row_sums_one: bool = True, low: float = 0) -> ArrayInfo:
@@ -121,7 +123,7 @@ def test_a_share_that_keeps_no_row(rows: int):
     fault = next(fault for fault in found if fault.field == "data.validation.fraction")
     if rows > 1:
         least = float((fault.legal or "").rpartition(" ")[2])
-        assert split_rows(rows, least)[1] >= 1
+        assert split_rows(rows, Validation(fraction=least))[1] >= 1
         assert least < 1.1 / rows + 1e-6
 
 

@@ -64,7 +64,7 @@ def test_every_kind_is_reproducible(kind: str):
 
 def test_the_schema_names_every_generator():
     """What a spec may ask for is what there is."""
-    from texelgrad.spec import Synthetic
+    from texelgrad.spec_data import Synthetic
 
     assert set(get_args(Synthetic.model_fields["kind"].annotation)) == set(GENERATORS)
 

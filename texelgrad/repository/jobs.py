@@ -41,7 +41,6 @@ def create_job(
     resume_artifact_id: str | None = None,
     deadline_at: int | None = None,
     total_steps: int | None = None,
-    normalization: dict[str, Any] | None = None,
     idempotency: tuple[str, str] | None = None,
 ) -> Job:
     """Queue a job from a validated spec. `idempotency` is the key and the SHA-256 of the request's body."""
@@ -64,7 +63,6 @@ def create_job(
         event_seq=0,
         step=0,
         total_steps=total_steps,
-        normalization=normalization,
         last_metrics={},
         created_at=now,
         eligible_at=now,

@@ -68,9 +68,11 @@ def record_progress(
 
 
 def save_record(session: Session, attempt_id: str, token: str, record: dict[str, Any]) -> None:
-    """Merge `record` (docs/page-protocol.md) into the attempt's, and note renderer and plan where it has them."""
+    """Merge `record` (docs/page-protocol.md) into the attempt's; what stands in columns of its own is moved or noted there."""
     attempt = lock_attempt(session, attempt_id, token)
     merged = {**(attempt.record or {}), **jsonable(record)}
+    if normalization := merged.pop("normalization", None):
+        lock_job(session, attempt.job_id).normalization = normalization
     attempt.record = merged
     attempt.backend, attempt.renderer = merged.get("backend"), merged.get("renderer")
     attempt.software, attempt.plan_key = merged.get("software"), merged.get("planKey")

@@ -1,0 +1,139 @@
+// Normalization of inputs: fitted once on the rows that train, applied to all that the network sees afterwards.
+// Each feature, or each channel of images (the last axis), has its own offset and scale: x' = (x - offset) * scale in float64 from the
+// float32 x, rounded once to float32. What does not vary keeps the scale 1.
+import { eachWindow, readRows } from "./data.js";
+
+/** @import { ArraySource } from "./data.js" */
+
+/** @typedef {{kind: "standard"|"minmax", offset: Float64Array, scale: Float64Array}} Normalization `offset` and `scale` [features] or [channels] */
+
+const EPSILON = 2 ** -23; // of float32
+const TINY = 2 ** -126; // the smallest normal float32
+
+/** Offsets and scales that an array has. @param {number[]} shape rows first */
+const columnsOf = (shape) => (shape.length > 1 ? /** @type {number} */ (shape.at(-1)) : 1);
+
+/**
+ * Offset and scale of each feature or channel, from the rows that train and no others.
+ * The same array gives the same bits: windows are cut by its shape alone, and their moments are merged in order (Chan, Golub and LeVeque,
+ * "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+ * @param {"standard"|"minmax"} kind mean 0 and deviation 1, or 0 to 1
+ * @param {ArraySource} x
+ * @param {Int32Array} train rows that train
+ * @param {(firstRow: number, values: ArrayLike<number>) => void} check of the values, called with each window
+ * @returns {Promise<Normalization>}
+ */
+export async function fit(kind, x, train, check) {
+  const trains = new Uint8Array(x.shape[0]);
+  for (const row of train) trains[row] = 1;
+  const columns = columnsOf(x.shape);
+  const width = x.shape.slice(1).reduce((a, b) => a * b, 1);
+  const moments = kind === "standard" ? new Moments(columns) : new Range(columns);
+  await eachWindow(x, (firstRow, values) => {
+    check(firstRow, values);
+    moments.add(Float32Array.from(values), (i) => trains[firstRow + i] === 1, width);
+  });
+  const { offset, spread } = moments.result();
+  const scale = spread.map((value, c) => {
+    // Below this a spread is rounding: its inverse would blow noise up to the size of the data.
+    return value > EPSILON * Math.max(Math.abs(offset[c]), TINY) ? 1 / value : 1;
+  });
+  return { kind, offset, scale };
+}
+
+/**
+ * The array as the network sees it.
+ * @param {Normalization|null} normalization @param {ArraySource} source
+ * @returns {ArraySource}
+ */
+export function normalized(normalization, source) {
+  if (!normalization) return source;
+  const { offset, scale } = normalization;
+  return {
+    shape: source.shape,
+    dtype: "float32",
+    async read(start, count) {
+      const values = Float32Array.from(await readRows(source, start, count));
+      for (let i = 0; i < values.length; ) for (let c = 0; c < offset.length; c++, i++) values[i] = (values[i] - offset[c]) * scale[c];
+      return values;
+    },
+  };
+}
+
+/** Mean and deviation of each column. */
+class Moments {
+  /** @param {number} columns */
+  constructor(columns) {
+    this.columns = columns;
+    this.count = 0;
+    this.mean = new Float64Array(columns);
+    this.squares = new Float64Array(columns);
+  }
+
+  /** @param {Float32Array} values @param {(row: number) => boolean} counts whether a row of the window counts @param {number} width values of a row */
+  add(values, counts, width) {
+    const { columns } = this;
+    const mean = new Float64Array(columns);
+    const squares = new Float64Array(columns);
+    let count = 0;
+    for (let row = 0; row * width < values.length; row++) {
+      if (!counts(row)) continue;
+      count += width / columns;
+      for (let i = row * width; i < (row + 1) * width; ) for (let c = 0; c < columns; c++) mean[c] += values[i++];
+    }
+    if (count === 0) return;
+    for (let c = 0; c < columns; c++) mean[c] /= count;
+    for (let row = 0; row * width < values.length; row++) {
+      if (!counts(row)) continue;
+      for (let i = row * width; i < (row + 1) * width; ) for (let c = 0; c < columns; c++) squares[c] += (values[i++] - mean[c]) ** 2;
+    }
+    const total = this.count + count;
+    for (let c = 0; c < columns; c++) {
+      const delta = mean[c] - this.mean[c];
+      this.squares[c] += squares[c] + ((delta * this.count) / total) * delta * count;
+      this.mean[c] += (delta * count) / total;
+    }
+    this.count = total;
+  }
+
+  result() {
+    return { offset: this.mean, spread: this.squares.map((sum) => Math.sqrt(sum / this.count)) };
+  }
+}
+
+/** Smallest value and extent of each column. */
+class Range {
+  /** @param {number} columns */
+  constructor(columns) {
+    this.low = new Float64Array(columns).fill(Infinity);
+    this.high = new Float64Array(columns).fill(-Infinity);
+  }
+
+  /** @param {Float32Array} values @param {(row: number) => boolean} counts @param {number} width */
+  add(values, counts, width) {
+    const { low, high } = this;
+    for (let row = 0; row * width < values.length; row++) {
+      if (!counts(row)) continue;
+      for (let i = row * width; i < (row + 1) * width; ) {
+        for (let c = 0; c < low.length; c++, i++) {
+          if (values[i] < low[c]) low[c] = values[i];
+          if (values[i] > high[c]) high[c] = values[i];
+        }
+      }
+    }
+  }
+
+  result() {
+    return { offset: this.low, spread: this.high.map((value, c) => value - this.low[c]) };
+  }
+}
+
+/** As the weights file holds it, float64. @param {Normalization|null} normalization @returns {Record<string, {shape: number[], data: Float64Array}>} */
+export function normalizationTensors(normalization) {
+  if (!normalization) return {};
+  const { offset, scale } = normalization;
+  return { "input.offset": { shape: [offset.length], data: offset }, "input.scale": { shape: [scale.length], data: scale } };
+}
+
+/** As JSON holds it: a number's shortest text is the number. @param {Normalization|null} normalization */
+export const normalizationRecord = (normalization) => normalization && { kind: normalization.kind, offset: [...normalization.offset], scale: [...normalization.scale] };

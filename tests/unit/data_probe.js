@@ -1,0 +1,29 @@
+// data_probe.js: the split and the normalization of the engine as plain values, for test_splits.py and test_normalize.py.
+import { EngineError } from "../../browser_runtime/errors.js";
+import { checkArray, readClasses, readRows, valueCheck } from "../../browser_runtime/train/data.js";
+import { fit, normalizationRecord, normalized } from "../../browser_runtime/train/normalization.js";
+import { isStratified, split } from "../../browser_runtime/train/split.js";
+
+/** @param {() => any} act @returns {Promise<any>} what it gives, or what its error says */
+async function said(act) {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    return { error: { code: error.code, field: error.field, message: error.message } };
+  }
+}
+
+/** The split of a spec on targets. @param {any} spec @param {any} y @param {"index"|"values"} labels @param {number} outputs */
+export const splitOf = (spec, y, labels, outputs) =>
+  said(async () => split(spec, y.shape[0], isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs)) : null));
+
+const FEW = 1e5; // rows: more are slow to hand over
+
+/** What is fitted on some rows, and the first rows after it. @param {"standard"|"minmax"} kind @param {any} x @param {any} train */
+export const fitted = (kind, x, train) =>
+  said(async () => {
+    checkArray("data.x", x);
+    const normalization = await fit(kind, x, train.data, valueCheck("x", { loss: "mse" }, "values", 1));
+    return { ...normalizationRecord(normalization), x: Float32Array.from(await readRows(normalized(normalization, x), 0, Math.min(FEW, x.shape[0]))) };
+  });
