@@ -1,4 +1,4 @@
-// affine: Y = act(X @ W + b), and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
+// affine: Y = act(X @ W + b), b where W has one, and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
 // X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
 // Accumulates over K in blocks of 256, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
@@ -36,9 +36,11 @@ void main() {
     EACH_ROW(FLUSH)
   }
 
+#if W_BIAS_ROW >= 0
   vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), n);
 #define BIAS(i) total[i] += bias;
   EACH_ROW(BIAS)
+#endif
 #ifndef LOSS
 #define OUT(i) STORE(oY[i], padded(activate(total[i]), n, group * ROWS + i));
   EACH_ROW(OUT)

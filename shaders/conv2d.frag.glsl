@@ -1,4 +1,4 @@
-// conv2d: Y = act(X * W + b), * the correlation of every framework     backward: conv2d_grad_input, conv2d_grad_weights
+// conv2d: Y = act(X * W + b), b where W has one, * the correlation of every framework     backward: conv2d_grad_input, conv2d_grad_weights
 // X [M,H,W,C]  W [KH,KW,C,F] and b in W's bias row  ->  Y [M,OH,OW,F]   ROWS samples and 4 filters of a pixel a fragment
 // Accumulates over C and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW C + KH) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0. All rows of a fragment read the same places of their layers and share each weight.
@@ -43,7 +43,11 @@ void main() {
     EACH_ROW(FLUSH)
   }
 
+#if W_BIAS_ROW >= 0
   vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), filters);
+#else
+  const vec4 bias = vec4(0.);
+#endif
 #define OUT(i) STORE(oY[i], padded(activate(total[i] + bias), n, group * ROWS + i));
   EACH_ROW(OUT)
 }

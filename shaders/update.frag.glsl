@@ -14,7 +14,7 @@ void main() {
 #define OUT(i) { \
     int row = group * ROWS + i + shifted; \
     vec4 g = vec4(0.); \
-    if (row <= DW_BIAS_ROW) { \
+    if (DW_BIAS_ROW < 0 || row <= DW_BIAS_ROW) { \
       for (int s = 0; s < SPLITS; s++) g += DW_fetch(DW_layer(row), DW_base(row + s * DW_SPLIT_ROWS), n); \
     } \
     UPDATE(i, paddedWeight(g, n, row - shifted)) }

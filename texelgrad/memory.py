@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from texelgrad.network import LayerShape
+from texelgrad.layers.base import LayerShape, Shape, texels
 
 _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I
@@ -31,6 +31,7 @@ _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 class Sizes:
     """What the memory depends on."""
 
+    input: Shape  # as held
     layers: Sequence[LayerShape]
     softmax: bool
     states: int  # of the optimizer, for each weight
@@ -48,7 +49,7 @@ def texture_bytes(sizes: Sizes) -> int:
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
     total = 0
-    for columns in (_texels(sizes.layers[0].input), math.ceil(sizes.target_columns / 4)):
+    for columns in (texels(sizes.input), math.ceil(sizes.target_columns / 4)):
         total += _tensor(sizes.rows, columns, 1) + _tensor(epoch, columns) + _tensor(stage, columns)
     total += _folded(epoch, 1, _ORDER_BYTES)
     total += _folded(_round_up(max(sizes.validation_rows, 1), stage), 1, _ORDER_BYTES)
@@ -64,18 +65,18 @@ def texture_bytes(sizes: Sizes) -> int:
 
     # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
     # may find the textures of both taken. Folded and plain tensors share no texture.
-    outputs = [_texels(layer.output) for layer in sizes.layers]
+    outputs = [texels(layer.output) for layer in sizes.layers for _ in range(layer.stored)]
     dips = [
         0,
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
     ]
-    total += sum(_tensor(batch, texels) for texels in outputs)
+    total += sum(_tensor(batch, columns) for columns in outputs)
     for folded in (False, True):
         for rows in (batch, stage):
             largest = sorted(
-                (texels for texels in outputs if _is_folded(rows, texels) is folded), reverse=True
+                (columns for columns in outputs if _is_folded(rows, columns) is folded), reverse=True
             )[:2]
-            total += sum(_tensor(rows, texels) for texels in largest)
+            total += sum(_tensor(rows, columns) for columns in largest)
     total += _tensor(stage, max(dips))
 
     units = sizes.layers[-1].output[-1]
@@ -85,18 +86,13 @@ def texture_bytes(sizes: Sizes) -> int:
         (batch, 1, by_row and columns > _SHORT_ROW),  # losses
         (stage, 2, by_row),  # losses and hits
     ):
-        texels = rows if one_a_row else rows // 4 * columns
-        slots = max(1, min(_MAX_SLOTS, _ROW_LOSS_BYTES // (texels * _TEXEL_BYTES)))
-        parts = 2 * math.ceil(texels / _TEXELS_OF_PART)
-        total += textures * _folded(texels, slots, _TEXEL_BYTES)
+        of_rows = rows if one_a_row else rows // 4 * columns
+        slots = max(1, min(_MAX_SLOTS, _ROW_LOSS_BYTES // (of_rows * _TEXEL_BYTES)))
+        parts = 2 * math.ceil(of_rows / _TEXELS_OF_PART)
+        total += textures * _folded(of_rows, slots, _TEXEL_BYTES)
         total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
         total += _tensor(rows, 1, 1) if one_a_row else 0
     return total
-
-
-def _texels(shape: tuple[int, ...]) -> int:
-    """Texels of one sample: 4 channels each, pixel by pixel."""
-    return math.prod(shape[:-1]) * math.ceil(shape[-1] / 4)
 
 
 def _is_folded(rows: int, texels_per_row: int) -> bool:

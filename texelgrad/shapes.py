@@ -10,8 +10,9 @@ from typing import Any, cast
 from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
+from texelgrad.layers.base import LayerShape
 from texelgrad.memory import Sizes, texture_bytes
-from texelgrad.network import LayerShape, shape_faults, trace
+from texelgrad.network import held_input, shape_faults, trace
 from texelgrad.spec import MAX_STEPS, Adam, JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.splits import split_rows
@@ -33,6 +34,9 @@ class Stats:
     counts: dict[str, int] | None = None  # rows of each class number, where there are few
     classes: list[str] | None = None  # names of the classes by number, where folders or a table gave them
     warnings: list[str] | None = None  # what was lost when the values became float32
+    features: dict[str, list[float]] | None = (
+        None  # min, max, mean, std of each feature or channel, where there are few
+    )
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: Arr
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     return texture_bytes(
         Sizes(
+            input=held_input(spec.model.input, spec.model.layers),
             layers=layers,
             softmax=spec.loss == "softmax_cross_entropy",
             states=2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0),
@@ -123,7 +128,7 @@ def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
             if parameters > settings.max_parameters:
                 legal = f"at most {settings.max_parameters}"
                 yield Fault("model.layers", "has too many parameters", parameters, legal)
-            yield from engine_limits.model_faults(model.input, model.layers, shapes, spec.get("loss"))
+            yield from engine_limits.model_faults(model.layers, shapes, spec.get("loss"))
     limits = cast(Limits | None, spec.get("limits"))
     if limits and limits.wall_s is not None and limits.wall_s > settings.max_wall_s:
         legal = f"at most {settings.max_wall_s}"

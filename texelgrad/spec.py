@@ -16,11 +16,11 @@ from pydantic import (
 )
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.layers import Dense, Layer
 from texelgrad.network import shape_faults
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, Whole, available
-from texelgrad.spec_layers import Dense, Layer
 
 SPEC_VERSION = 1
 MAX_STEPS = 2**31 - 1

@@ -8,7 +8,7 @@
  * @property {"input"|"target"|"parameter"|"state"|"activation"|"gradient"|"rows"} kind
  * @property {number[]} shape
  * @property {boolean} batched
- * @property {boolean} [bias] parameters, their states and gradients: has a bias row
+ * @property {boolean} [bias] parameters, their states and gradients: whether they have a bias row
  */
 
 /**
@@ -19,6 +19,9 @@
  * @property {Record<string, string>} outputs
  * @property {Record<string, any>} attrs
  */
+
+/** Elements of a shape. @param {number[]} shape */
+export const size = (shape) => shape.reduce((a, b) => a * b, 1);
 
 export class Graph {
   constructor() {

@@ -192,7 +192,6 @@ function layerFaults({ model, loss }, fault) {
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const field = `model.layers.${i}`;
     if (layers.some((/** @type {any} */ other) => other !== layer && other.name === layer.name)) fault(`${field}.name`, layer.name, "is the name of several layers");
-    if (layer.use_bias === false) fault(`${field}.use_bias`, false, "is not available yet; legal: true");
   });
   const last = layers.at(-1);
   const field = `model.layers.${layers.length - 1}`;

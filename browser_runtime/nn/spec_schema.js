@@ -66,6 +66,66 @@ export const specSchema = {
       "title": "Adam",
       "type": "object"
     },
+    "Add": {
+      "additionalProperties": false,
+      "description": "Sum of two or more values of one shape: activation(a + b + ...).",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "sigmoid",
+            "tanh"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "add",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Add",
+      "type": "object"
+    },
     "Checkpoint": {
       "additionalProperties": false,
       "description": "How often the state is saved; null: only the final weights.",
@@ -173,6 +233,25 @@ export const specSchema = {
           "description": "Defaults to he_uniform for relu, else glorot_uniform.",
           "title": "Init"
         },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
         "kernel": {
           "anyOf": [
             {
@@ -204,7 +283,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to conv2d_<n>, counted from 1.",
+          "description": "Defaults to <type>_<n>, counted from 1.",
           "title": "Name"
         },
         "padding": {
@@ -386,6 +465,25 @@ export const specSchema = {
           "description": "Defaults to he_uniform for relu, else glorot_uniform.",
           "title": "Init"
         },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
         "name": {
           "anyOf": [
             {
@@ -397,7 +495,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to dense_<n>, counted from 1.",
+          "description": "Defaults to <type>_<n>, counted from 1.",
           "title": "Name"
         },
         "type": {
@@ -428,6 +526,25 @@ export const specSchema = {
       "additionalProperties": false,
       "description": "Each sample becomes one row, in C order.",
       "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
         "name": {
           "anyOf": [
             {
@@ -439,7 +556,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to flatten_<n>, counted from 1.",
+          "description": "Defaults to <type>_<n>, counted from 1.",
           "title": "Name"
         },
         "type": {
@@ -486,6 +603,25 @@ export const specSchema = {
       "additionalProperties": false,
       "description": "Largest element of each window.",
       "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
         "name": {
           "anyOf": [
             {
@@ -497,7 +633,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to max_pool2d_<n>, counted from 1.",
+          "description": "Defaults to <type>_<n>, counted from 1.",
           "title": "Name"
         },
         "padding": {
@@ -605,6 +741,7 @@ export const specSchema = {
           "items": {
             "discriminator": {
               "mapping": {
+                "add": "#/$defs/Add",
                 "conv2d": "#/$defs/Conv2d",
                 "dense": "#/$defs/Dense",
                 "flatten": "#/$defs/Flatten",
@@ -624,6 +761,9 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/Flatten"
+              },
+              {
+                "$ref": "#/$defs/Add"
               }
             ]
           },

@@ -1,10 +1,12 @@
 // Reverse-mode differentiation on the graph: appends the backward pass and the parameter updates to a forward graph.
-import { backward, optimizers } from "../nn/ops.js";
+import { backward } from "../nn/ops/index.js";
+import { optimizers } from "../nn/optimizers.js";
 
 /** @import { Graph } from "../nn/graph.js" */
 
 /**
  * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient.
+ * A tensor that is read several times gets a gradient from each reader; they are added before the op that made it is differentiated.
  * @param {Graph} graph a forward graph ending in `loss`; changed in place
  * @param {any} optimizer the spec's optimizer
  */
@@ -13,29 +15,44 @@ export function differentiate(graph, optimizer) {
   const needed = reachesParameter(graph);
   const loss = forward[forward.length - 1];
   if (loss.type !== "loss") throw new Error("the last op must be the loss");
+  const uses = (/** @type {string} */ name) => forward.reduce((sum, op) => sum + Object.values(op.inputs).filter((input) => input === name).length, 0);
 
-  /** @type {Map<string, string>} */
-  const gradients = new Map();
+  /** Gradients that a tensor's readers contributed. @type {Map<string, string[]>} */
+  const parts = new Map();
+  const pass = (/** @type {string} */ name, /** @type {string} */ gradient) => {
+    if (needed.has(name)) parts.set(name, [...(parts.get(name) ?? []), gradient]);
+  };
+  const create = (/** @type {string} */ of, /** @type {string} */ name) => {
+    const { shape, batched, bias } = graph.tensor(of);
+    return graph.add({ name, kind: "gradient", shape, batched, bias });
+  };
   const want = (/** @type {string} */ name) => {
     if (!needed.has(name)) return null;
-    if (gradients.has(name)) throw new Error(`${name} is used twice: sums of gradients are not supported yet`);
-    const { shape, batched, bias } = graph.tensor(name);
-    gradients.set(name, graph.add({ name: `d(${name})`, kind: "gradient", shape, batched, bias }));
-    return gradients.get(name) ?? null;
+    const part = create(name, uses(name) === 1 ? `d(${name})` : `d(${name}).${(parts.get(name)?.length ?? 0) + 1}`);
+    pass(name, part);
+    return part;
+  };
+  /** All readers have been differentiated: their sum. @param {string} name @returns {string|undefined} */
+  const gradientOf = (name) => {
+    const [first, ...others] = parts.get(name) ?? [];
+    return others.reduce((a, b, i) => {
+      const y = create(name, i === others.length - 1 ? `d(${name})` : `d(${name}).sum${i + 1}`);
+      graph.op("add", { a, b }, { y });
+      return y;
+    }, first);
   };
 
   const dz = want(loss.inputs.z);
   if (dz) graph.op("loss_grad", { ...loss.inputs }, { dz }, loss.attrs);
   for (const op of forward.slice(0, -1).reverse()) {
-    const gradient = gradients.get(op.outputs.y);
+    const gradient = needed.has(op.outputs.y) && gradientOf(op.outputs.y);
     if (!gradient) continue;
-    backward[op.type](graph, op, gradient, want);
+    backward[op.type](graph, op, gradient, { want, pass });
     const parameter = op.inputs.w;
-    const dw = parameter && gradients.get(parameter);
+    const dw = parameter && gradientOf(parameter);
     if (dw) appendUpdate(graph, parameter, dw, optimizer);
   }
 }
-
 /** @param {Graph} graph @param {string} w @param {string} dw @param {any} optimizer */
 function appendUpdate(graph, w, dw, optimizer) {
   const { shape, bias } = graph.tensor(w);

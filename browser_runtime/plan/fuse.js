@@ -1,5 +1,5 @@
 // Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The same for all backends.
-import { losses } from "../nn/ops.js";
+import { losses } from "../nn/losses.js";
 
 /** @import { Graph, Op } from "../nn/graph.js" */
 
@@ -19,15 +19,21 @@ const LOSS_FAMILY = ["loss", "loss_grad", "accuracy", "activation_grad"];
  * @type {Record<string, {types: string[], when?: (graph: Graph, readers: Op[]) => boolean}[]>}
  */
 const epilogues = {
-  affine: [{ types: ["activation"] }, { types: LOSS_FAMILY, when: seesWholeRows }],
+  affine: [{ types: ["activation"], when: isOne }, { types: LOSS_FAMILY, when: seesWholeRows }],
   loss: [{ types: LOSS_FAMILY }],
-  affine_grad_input: [{ types: ["activation_grad"] }],
+  affine_grad_input: [{ types: ["activation_grad"], when: isOne }],
   affine_grad_weights: [{ types: ["update"] }],
-  conv2d: [{ types: ["activation"] }],
-  conv2d_grad_input: [{ types: ["activation_grad"] }],
+  conv2d: [{ types: ["activation"], when: isOne }],
+  conv2d_grad_input: [{ types: ["activation_grad"], when: isOne }],
   conv2d_grad_weights: [{ types: ["update"] }],
-  max_pool2d_grad: [{ types: ["activation_grad"] }],
+  max_pool2d_grad: [{ types: ["activation_grad"], when: isOne }],
+  add: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
 };
+
+/** A gradient that passes to several activations belongs to none of them. @param {Graph} _graph @param {Op[]} readers */
+function isOne(_graph, readers) {
+  return readers.length === 1;
+}
 
 /** A fragment holds 4 columns of a row: enough for a loss that treats each output alone, or for up to 4 outputs.
  * @param {Graph} graph @param {Op[]} readers */

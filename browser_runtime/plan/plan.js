@@ -1,5 +1,5 @@
 // The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
-import { optimizers } from "../nn/ops.js";
+import { optimizers } from "../nn/optimizers.js";
 import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
 import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";

@@ -27,14 +27,14 @@ function eachTap([M, H, W, C], [, OH, OW, F], [KH, KW], { stride, dilation, padd
 }
 
 /**
- * @param {Tensor} x [M,H,W,C] @param {Tensor} kernel [KH,KW,C,F] @param {Tensor} bias [F]
+ * @param {Tensor} x [M,H,W,C] @param {Tensor} kernel [KH,KW,C,F] @param {Tensor|null} bias [F]
  * @param {Geometry & {output: number[]}} geometry output [OH,OW,F]
  * @returns {Tensor} [M,OH,OW,F]
  */
 export function conv2d(x, kernel, bias, geometry) {
   const [C, F] = kernel.shape.slice(2);
   const y = tensor([x.shape[0], ...geometry.output]);
-  for (let i = 0; i < y.data.length; i++) y.data[i] = bias.data[i % F];
+  for (let i = 0; i < y.data.length; i++) y.data[i] = bias ? bias.data[i % F] : 0;
   eachTap(x.shape, y.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
     for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) y.data[yAt + f] += x.data[xAt + c] * kernel.data[kAt + c * F + f];
   });

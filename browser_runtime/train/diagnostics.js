@@ -1,10 +1,11 @@
 // Diagnostics: the precision report of a device and of what a session ran on it, against the float64 reference.
 import { execute, parameter } from "./float64.js";
 import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/webgl2/selftest.js";
-import { optimizers } from "../nn/ops.js";
+import { optimizers } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 import { tensor } from "../reference/tensor.js";
 import { readRows } from "./data.js";
+import { partsOf } from "./weights.js";
 
 /** @import { Session } from "./session.js" */
 /** @import { Weights } from "./weights.js" */
@@ -146,7 +147,7 @@ function readValue({ executable, plan }, name, parity, rows) {
   const info = plan.phases.train.tensors.get(name);
   if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
   const { data, bias } = executable.readTensor(name, parity);
-  if (bias) {
+  if (info && !info.batched) {
     const owner = plan.parameters.find((p) => name === p.tensor || name.startsWith(`${p.tensor}.`));
     return parameter(owner?.shape ?? [], data, bias);
   }
@@ -157,9 +158,12 @@ function readValue({ executable, plan }, name, parity, rows) {
 /** @param {Session} session @param {Weights} weights @returns {Values} with the states of step 0 */
 function parameters({ plan }, weights) {
   const values = new Map();
-  for (const { tensor: name, shape } of plan.parameters) {
-    values.set(name, parameter(shape, weights[`${name}.kernel`].data, weights[`${name}.bias`].data));
-    for (const state of plan.states) values.set(`${name}.${state}`, parameter(shape, new Float64Array(weights[`${name}.kernel`].data.length), new Float64Array(weights[`${name}.bias`].data.length)));
+  for (const owner of plan.parameters) {
+    const [kernel, bias] = partsOf(owner).map(({ name }) => weights[name].data);
+    values.set(owner.tensor, parameter(owner.shape, kernel, bias ?? null));
+    for (const state of plan.states) {
+      values.set(`${owner.tensor}.${state}`, parameter(owner.shape, new Float64Array(kernel.length), bias ? new Float64Array(bias.length) : null));
+    }
   }
   return values;
 }
@@ -182,7 +186,7 @@ async function loadBatch({ batches, data, plan, executable }, step, values) {
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */
 function flat(value) {
-  return value.kernel ? Float64Array.from([...value.kernel.data, ...value.bias.data]) : value.data;
+  return value.kernel ? Float64Array.from([...value.kernel.data, ...(value.bias?.data ?? [])]) : value.data;
 }
 
 /** @param {Float64Array} values */

@@ -4,9 +4,8 @@ import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, checkShapes } from "./data.js";
 import { splitSizes } from "./split.js";
-import { units } from "./weights.js";
+import { countParameters } from "./weights.js";
 
-/** @import { Plan } from "../plan/plan.js" */
 
 /** Limits assumed where there is no device to ask. */
 const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 };
@@ -32,21 +31,19 @@ export function planFor(spec, data) {
   return { plan: buildPlan(spec, { labels }), total, labels };
 }
 
-/** Weights and biases. @param {Plan} plan */
-export const countParameters = ({ parameters }) => parameters.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1) + units(shape), 0);
-
 /**
- * What a spec would cost, exactly for a device of the assumed limits.
+ * What a spec would cost, exactly for a device of these limits.
  * @param {any} input a job spec
  * @param {{x: {shape: number[]}, y: {shape: number[]}}} data its shapes
+ * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device, such as probe() gives; those of a desktop where left out
  * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number}} bytes, as allocated
  * @throws {EngineError} as compile() does
  */
-export function estimate(input, data) {
+export function estimate(input, data, limits = ASSUMED) {
   const spec = validateSpec(input);
   const { plan, total } = planFor(spec, data);
   const { rows, totalSteps } = countRows(spec, total);
-  const lowered = lower(plan, ASSUMED, rows);
+  const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),
     textureBytes: lowered.bytes,

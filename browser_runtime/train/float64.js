@@ -5,11 +5,11 @@ import { tensor } from "../reference/tensor.js";
 /** @import { Op } from "../nn/graph.js" */
 /** @import { Tensor } from "../reference/tensor.js" */
 
-/** A parameter, its gradient or state: the engine keeps the bias with the kernel. @typedef {{kernel: Tensor, bias: Tensor}} Parameter */
+/** A parameter, its gradient or state: the engine keeps the bias, where there is one, with the kernel. @typedef {{kernel: Tensor, bias: Tensor|null}} Parameter */
 /** @typedef {Map<string, any>} Values tensor name -> Tensor or Parameter */
 
-/** @param {number[]} shape @param {ArrayLike<number>} kernel @param {ArrayLike<number>} bias @returns {Parameter} */
-export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kernel), bias: tensor(shape.slice(-1), bias) });
+/** @param {number[]} shape @param {ArrayLike<number>} kernel @param {ArrayLike<number>|null} bias @returns {Parameter} */
+export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kernel), bias: bias && tensor(shape.slice(-1), bias) });
 
 /** Flattening moves nothing: a dense layer reads an image as a row. @param {Tensor} x @returns {Tensor} */
 const rows = ({ shape, data }) => ({ shape: [shape[0], data.length / shape[0]], data });
@@ -25,8 +25,8 @@ const adapters = {
   update({ w, dw, ...states }, attrs) {
     const part = (/** @type {"kernel"|"bias"} */ key) =>
       reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, attrs);
-    const [kernel, bias] = [part("kernel"), part("bias")];
-    return Object.fromEntries(Object.keys(kernel).map((name) => [name, { kernel: kernel[name], bias: bias[name] }]));
+    const [kernel, bias] = [part("kernel"), w.bias && part("bias")];
+    return Object.fromEntries(Object.keys(kernel).map((name) => [name, { kernel: kernel[name], bias: bias && bias[name] }]));
   },
 };
 

@@ -1,5 +1,5 @@
 // Pipeline: submits steps in chunks, so that the GPU always has one more to do, and turns what they report into points of the curve.
-import { optimizers } from "../nn/ops.js";
+import { optimizers } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 
 /** @import { Executable, Sums } from "../backends/webgl2/executable.js" */

@@ -5,12 +5,12 @@ import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
 import { Batches, checkArray, checkShapes, eachWindow, readClasses, readRows, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
-import { countParameters, countRows, planFor } from "./estimate.js";
+import { countRows, planFor } from "./estimate.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
 import { decode, encode } from "./safetensors.js";
 import { isStratified, split } from "./split.js";
-import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
+import { checkWeights, countParameters, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Plan } from "../plan/plan.js" */

@@ -8,6 +8,14 @@ const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
 
 /** @typedef {Record<string, number>} Counts */
 
+/** What the engine knows of its device. */
+export async function deviceRecord() {
+  const { device } = await Engine.create({ shaderUrl: SHADERS });
+  const { record } = device;
+  device.dispose();
+  return record;
+}
+
 /** Counts every call of every context until `restore`. */
 function wrap() {
   const prototype = /** @type {any} */ (WebGL2RenderingContext.prototype);
@@ -39,9 +47,11 @@ function alive(counts, kinds = ["Texture", "Framebuffer", "Buffer", "Renderbuffe
 
 /**
  * A session from beginning to end: `warmup` steps, then `steps` whose calls are counted, then `more` steps, then dispose.
- * @param {any} spec @param {any} x @param {any} y @param {{warmup: number, steps: number, more: number, device?: any}} options
+ * @param {any} spec @param {any} x @param {any} y
+ * @param {{warmup: number, steps: number, more: number, chunk?: number, device?: any}} options `chunk`: steps of a burst, however long they
+ *   take; chosen by their time without it
  */
-export async function measure(spec, x, y, { warmup, steps, more, device }) {
+export async function measure(spec, x, y, { warmup, steps, more, chunk, device }) {
   const engine = await Engine.create({ shaderUrl: SHADERS, device });
   const idle = { ...engine.device.live };
   const { counts, seen, restore } = wrap();
@@ -57,6 +67,7 @@ export async function measure(spec, x, y, { warmup, steps, more, device }) {
       submit(count, line);
       flights.push({ count, calls: difference(counts, before) });
     };
+    if (chunk) Object.assign(session.pipeline, { chunkSteps: chunk, adapt() {} });
     await session.run({ steps: warmup });
     const before = { ...counts };
     const readsBefore = seen.clientReads;

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .layer_models import MODELS, Layer, Shape
 from .specs import OPTIMIZERS, Array, Spec, data_for
-from .windows import Window, pair
-
-Layer = dict[str, Any]
-Shape = tuple[int, ...]
 
 
 def conv(filters: int, kernel: int | tuple[int, int] = 3, activation: str = "relu", **fields: Any) -> Layer:
@@ -24,9 +22,14 @@ def pool(size: int | tuple[int, int] = 2, **fields: Any) -> Layer:
     return {"type": "max_pool2d", "size": size, **fields}
 
 
-def dense(units: int, activation: str = "linear") -> Layer:
+def dense(units: int, activation: str = "linear", **fields: Any) -> Layer:
     """A dense layer."""
-    return {"type": "dense", "units": units, "activation": activation}
+    return {"type": "dense", "units": units, "activation": activation, **fields}
+
+
+def add(*inputs: str, activation: str = "linear", **fields: Any) -> Layer:
+    """A sum of layers by their names."""
+    return {"type": "add", "inputs": list(inputs), "activation": activation, **fields}
 
 
 FLATTEN: Layer = {"type": "flatten"}
@@ -46,47 +49,67 @@ def cnn(
     }
 
 
+@dataclass(frozen=True)
+class Node:
+    """A layer in its place: its name, and the names and shapes of what it reads."""
+
+    name: str
+    layer: Layer
+    inputs: list[str]
+    shapes: list[Shape]
+
+    @property
+    def output(self) -> Shape:
+        """What it makes."""
+        return MODELS[self.layer["type"]].output(self.layer, self.shapes)
+
+    @property
+    def weights(self) -> dict[str, Shape]:
+        """Shapes of its weights by the names under which they are exported."""
+        parts = MODELS[self.layer["type"]].weights(self.layer, self.shapes)
+        return {f"{self.name}.{part}": shape for part, shape in parts.items()}
+
+
 def output_shape(layer: Layer, shape: Shape) -> Shape:
-    """What a layer makes of an input of this shape."""
-    match layer["type"]:
-        case "flatten":
-            return (math.prod(shape),)
-        case "dense":
-            return (layer["units"],)
-        case _:
-            return (*Window.of_layer(layer, shape).output, layer.get("filters", shape[-1]))
+    """What a layer makes of one input of this shape."""
+    return MODELS[layer["type"]].output(layer, [shape])
+
+
+def nodes(spec: Spec) -> list[Node]:
+    """The layers with their names, each reading the one before it unless it says otherwise."""
+    shapes: dict[str, Shape] = {"input": tuple(spec["model"]["input"])}
+    found: list[Node] = []
+    before = "input"
+    for layer in spec["model"]["layers"]:
+        number = 1 + sum(node.layer["type"] == layer["type"] for node in found)
+        name = layer.get("name") or f"{layer['type']}_{number}"
+        inputs = layer.get("inputs") or [before]
+        node = Node(name, layer, inputs, [shapes[other] for other in inputs])
+        found.append(node)
+        shapes[name] = node.output
+        before = name
+    return found
 
 
 def named_layers(spec: Spec) -> list[tuple[str, Layer, Shape]]:
-    """Name, layer and input shape of every layer."""
-    shape: Shape = tuple(spec["model"]["input"])
-    found: list[tuple[str, Layer, Shape]] = []
-    for layer in spec["model"]["layers"]:
-        number = 1 + sum(other["type"] == layer["type"] for _, other, _ in found)
-        found.append((f"{layer['type']}_{number}", layer, shape))
-        shape = output_shape(layer, shape)
-    return found
+    """Name, layer and shape of the first input of every layer."""
+    return [(node.name, node.layer, node.shapes[0]) for node in nodes(spec)]
 
 
 def kernel_shapes(spec: Spec) -> dict[str, Shape]:
     """The kernel of each layer that has one: [in, units] or [height, width, in, filters]."""
-    shapes: dict[str, Shape] = {}
-    for name, layer, shape in named_layers(spec):
-        if layer["type"] == "conv2d":
-            shapes[name] = (*pair(layer["kernel"]), shape[-1], layer["filters"])
-        elif layer["type"] == "dense":
-            shapes[name] = (shape[-1], layer["units"])
-    return shapes
+    found = {node.name: node.weights.get(f"{node.name}.kernel") for node in nodes(spec)}
+    return {name: shape for name, shape in found.items() if shape is not None}
 
 
 def weights_of(spec: Spec, *, seed: int = 1) -> dict[str, Array]:
     """Kernels that keep unit variance from layer to layer, and biases that are not 0."""
     random = np.random.default_rng(seed + 100)
     weights: dict[str, Array] = {}
-    for name, shape in kernel_shapes(spec).items():
-        kernel = random.normal(size=shape) / np.sqrt(math.prod(shape[:-1]))
-        weights[f"{name}.kernel"] = kernel.astype(np.float32)
-        weights[f"{name}.bias"] = (0.5 * random.normal(size=shape[-1])).astype(np.float32)
+    for node in nodes(spec):
+        for name, shape in node.weights.items():
+            scale = 1 / np.sqrt(math.prod(shape[:-1])) if len(shape) > 1 else 0.5
+            weights[name] = (random.normal(size=shape) * scale).astype(np.float32)
     return weights
 
 

@@ -1,7 +1,7 @@
 // engine_probe.js: opens the engine in this thread, so that tests see every tensor of a step. White box; what users call is in engine_page.js.
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
-import { optimizers } from "../../browser_runtime/nn/ops.js";
+import { optimizers } from "../../browser_runtime/nn/optimizers.js";
 import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
@@ -45,10 +45,10 @@ export async function withSession(spec, x, y, { device, weights }, use) {
 /**
  * A tensor as its texture holds it.
  * @param {Session} session @param {string} name @param {number} parity
- * @returns {{kind: string, layout: any, rowsPerTexel: number, texels: {shape: number[], data: Float32Array}}} texels [layers, texels, 4]
+ * @returns {{kind: string, batched: boolean, layout: any, rowsPerTexel: number, texels: {shape: number[], data: Float32Array}}} texels [layers, texels, 4]
  */
 function stored({ executable, plan }, name, parity) {
-  const kind = plan.phases.train.tensors.get(name)?.kind ?? "activation";
+  const { kind, batched } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true };
   const { slots, layout } = executable.place(name);
   const { width, height } = executable.lowered.textures[slots[0]];
   const { texels } = executable.readTensor(name, parity);
@@ -62,7 +62,7 @@ function stored({ executable, plan }, name, parity) {
   // Row losses: a texel holds those of the rows of the fragment that wrote it.
   const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
   const rowsPerTexel = kind === "rows" ? writer?.draw.source.domain.layers ?? 0 : 0;
-  return { kind, layout: { ...layout }, rowsPerTexel, texels: { shape: [layout.layers, layout.texels, 4], data } };
+  return { kind, batched, layout: { ...layout }, rowsPerTexel, texels: { shape: [layout.layers, layout.texels, 4], data } };
 }
 
 /**

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .cnns import named_layers
+from .cnns import nodes
+from .layer_models import MODELS
 from .oracle import Floats, sigmoid
 from .specs import Array, Spec
-from .windows import Window, conv2d, max_pool2d
 
 ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
     "linear": lambda x: x,
@@ -23,22 +23,14 @@ ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
 def trace(
     spec: Spec, weights: Mapping[str, Array], x: Array
 ) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
-    """Each layer with its input and, before its activation, its output."""
-    y = x.astype(np.float64)
-    for name, layer, shape in named_layers(spec):
-        before = y
-        match layer["type"]:
-            case "flatten":
-                z = y.reshape(len(y), -1)
-            case "max_pool2d":
-                z = max_pool2d(y, Window.of_layer(layer, shape))
-            case kind:
-                kernel, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("kernel", "bias"))
-                z = (
-                    conv2d(y, kernel, Window.of_layer(layer, shape)) if kind == "conv2d" else y @ kernel
-                ) + bias
-        y = ACTIVATION[layer.get("activation", "linear")](z)
-        yield layer, before, z
+    """Each layer with its first input and, before its activation, its output."""
+    made: dict[str, Floats] = {"input": x.astype(np.float64)}
+    for node in nodes(spec):
+        inputs = [made[name] for name in node.inputs]
+        parts = {name.rpartition(".")[2]: weights[name].astype(np.float64) for name in node.weights}
+        z = MODELS[node.layer["type"]].numpy(node.layer, parts, inputs)
+        made[node.name] = ACTIVATION[node.layer.get("activation", "linear")](z)
+        yield node.layer, inputs[0], z
 
 
 def forward(spec: Spec, weights: Mapping[str, Array], x: Array) -> Floats:

@@ -17,7 +17,8 @@ import numpy as np
 
 from texelgrad.rng import RandomStream, Stream
 
-from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, kernel_shapes, named_layers, pool
+from .cnns import FLATTEN, add, cnn, conv, dense, nodes, pool
+from .layer_models import MODELS, Layer, Shape
 from .specs import OPTIMIZERS, Array, Spec
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -80,14 +81,18 @@ class Case:
     def initial_weights(self, seed: int) -> Weights:
         """What the seed gives by docs/page-protocol.md: Glorot, or He before a relu, uniform; biases zero."""
         weights: Weights = {}
-        spec = self.spec(seed)
-        relu = {name for name, layer, _ in named_layers(spec) if layer.get("activation") == "relu"}
-        for index, (name, shape) in enumerate(kernel_shapes(spec).items()):
-            fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
-            limit = math.sqrt(3 * (2 / fan_in if name in relu else 2 / (fan_in + fan_out)))
-            draws = RandomStream(seed, Stream.INIT, index).uniform(math.prod(shape))
-            weights[f"{name}.kernel"] = ((2 * draws - 1) * limit).astype(np.float32).reshape(shape)
-            weights[f"{name}.bias"] = np.zeros(shape[-1], np.float32)
+        index = 0
+        for node in nodes(self.spec(seed)):
+            for name, shape in node.weights.items():
+                if not name.endswith(".kernel"):
+                    weights[name] = np.zeros(shape, np.float32)
+                    continue
+                fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
+                relu = node.layer.get("activation") == "relu"
+                limit = math.sqrt(3 * (2 / fan_in if relu else 2 / (fan_in + fan_out)))
+                draws = RandomStream(seed, Stream.INIT, index).uniform(math.prod(shape))
+                weights[name] = ((2 * draws - 1) * limit).astype(np.float32).reshape(shape)
+                index += 1
         return weights
 
     def batches(self, seed: int) -> Iterator[Array]:
@@ -115,6 +120,11 @@ CASES = [
         [conv(6, 3, "relu"), pool(2), conv(9, 3, "relu", padding="same"), FLATTEN, dense(16, "relu"), dense(5)],
         "softmax_cross_entropy", "adam", 45, 16,
     ),
+    Case(
+        "residual", (7,),
+        [dense(12, "tanh"), dense(12, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(4)],
+        "softmax_cross_entropy", "adam", 45, 16,
+    ),
 ]  # fmt: skip
 
 
@@ -139,21 +149,6 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         "linear": lambda h: h, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
     }  # fmt: skip
 
-    def apply(name: str, layer: Layer, h: torch.Tensor) -> torch.Tensor:
-        """One layer, images in PyTorch's order [rows, channels, height, width]."""
-        match layer["type"]:
-            case "flatten":
-                return h.permute(0, 2, 3, 1).flatten(1)
-            case "max_pool2d":
-                return functional.max_pool2d(h, layer["size"])
-            case "conv2d":
-                kernel = weights[f"{name}.kernel"].permute(3, 2, 0, 1).contiguous()
-                padding = layer.get("padding", "valid")
-                z = functional.conv2d(h, kernel, weights[f"{name}.bias"], padding=padding)
-            case _:
-                z = h @ weights[f"{name}.kernel"] + weights[f"{name}.bias"]
-        return activations[layer["activation"]](z)
-
     loss_of = {
         "bce": functional.binary_cross_entropy_with_logits,
         "mse": functional.mse_loss,
@@ -162,16 +157,17 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     x, y = case.data(seed)
     target = torch.tensor(y).long() if y.dtype == np.int32 else torch.tensor(y, dtype=dtype)
     inputs = torch.tensor(x, dtype=dtype)
-    inputs = inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs
-    losses, layers = np.empty(STEPS), named_layers(case.spec(seed))
+    losses, layers = np.empty(STEPS), nodes(case.spec(seed))
     for step, batch in enumerate(case.batches(seed)):
         rows = torch.from_numpy(batch)
         for group in optimizer.param_groups:
             group["lr"] = case.learning_rate(step)
-        h = inputs[rows]
-        for name, layer, _ in layers:
-            h = apply(name, layer, h)
-        loss = loss_of(h, target[rows])
+        made = {"input": inputs[rows]}
+        for node in layers:
+            parts = {name.rpartition(".")[2]: weights[name] for name in node.weights}
+            z = MODELS[node.layer["type"]].torch(node.layer, parts, [made[name] for name in node.inputs])
+            made[node.name] = activations[node.layer.get("activation", "linear")](z)
+        loss = loss_of(made[layers[-1].name], target[rows])
         losses[step] = loss.item()
         optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportUnknownMemberType]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 
 from . import oracle
 from .harness import BrowserPage
+from .op_oracles import ORACLES, OpRun
 from .oracle import Approx, Floats
 from .specs import Array, Spec
-from .windows import Window
 
 PROBE = "/tests/kernels/engine_probe.js"
 
@@ -37,7 +36,7 @@ def split_padding(tensor: dict[str, Any], step: dict[str, Any], name: str) -> tu
         return _split_rows(tensor, step["rows"])
     matrix = padded_matrix(tensor)
     inside = np.zeros(matrix.shape, bool)
-    if layout["biasRow"] >= 0:
+    if not tensor["batched"]:
         rows = _weight_rows(layout)
     else:
         first = step["firstRow"] if name in ("x", "target") else 0
@@ -54,8 +53,13 @@ def split_padding(tensor: dict[str, Any], step: dict[str, Any], name: str) -> tu
 def _weight_rows(layout: dict[str, Any]) -> NDArray[np.int64]:
     """Where the rows of a parameter lie, the bias last: each block starts on a multiple of 4. A gradient may lie there in parts."""
     block, row = np.divmod(np.arange(layout["rows"]), layout["blockRows"])
-    rows = np.append(block * layout["blockStride"] + row, layout["biasRow"])
-    per_part = layout["layers"] * (layout["biasRow"] // layout["layers"] + 1)
+    rows = block * layout["blockStride"] + row
+    if layout["biasRow"] >= 0:
+        end = layout["biasRow"]
+        rows = np.append(rows, end)
+    else:
+        end = (layout["rows"] // layout["blockRows"]) * layout["blockStride"] - 1
+    per_part = layout["layers"] * (end // layout["layers"] + 1)
     parts = layout["groups"] * layout["layers"] // per_part
     return np.concatenate([part * per_part + rows for part in range(parts)])
 
@@ -124,43 +128,18 @@ def run_op(
     op: dict[str, Any], values: dict[str, Approx], group: dict[str, Any], stored: dict[str, Floats], step: dict[str, Any]
 ) -> dict[str, Approx]:  # fmt: skip
     """One primitive op; what a kernel's loops read is exact."""
-    inputs = {key: values[name] for key, name in op["inputs"].items()}
-    read = {key: value.value for key, value in inputs.items()}
-    attrs = op["attrs"]
-    match op["type"]:
-        case "affine":
-            layout = group["inputs"][op["inputs"]["w"]]["layout"]
-            lanes = layout["rows"] // layout["blockRows"] * layout["blockStride"]
-            return {"y": oracle.affine(read["x"], read["w"], lanes)}
-        case "activation":
-            return {"y": oracle.activation(attrs["fn"], inputs["x"])}
-        case "activation_grad":
-            return {"dx": oracle.activation_grad(attrs["fn"], inputs["dy"], inputs["y"])}
-        case "affine_grad_input":
-            return {"dx": oracle.affine_grad_input(read["dy"], read["w"])}
-        case "affine_grad_weights":
-            return {"dw": oracle.affine_grad_weights(read["x"], read["dy"])}
-        case "conv2d":
-            return {"y": oracle.conv2d(read["x"], read["w"], Window.of_attrs(attrs))}
-        case "conv2d_grad_input":
-            return {"dx": oracle.conv2d_grad_input(read["dy"], read["w"], Window.of_attrs(attrs))}
-        case "conv2d_grad_weights":
-            window, columns = Window.of_attrs(attrs), read["x"].shape[1] // math.prod(attrs["input"][:2])
-            rows = math.prod(window.taps) * columns + 1
-            splits = len(stored[op["outputs"]["dw"]]) // rows
-            return {"dw": oracle.conv2d_grad_weights(read["x"], read["dy"], window, splits)}
-        case "max_pool2d":
-            return {"y": oracle.max_pool2d(read["x"], Window.of_attrs(attrs))}
-        case "max_pool2d_grad":
-            return {"dx": oracle.max_pool2d_grad(read["x"], read["dy"], Window.of_attrs(attrs))}
-        case "update":
-            states = {key: value for key, value in read.items() if key not in ("w", "dw")}
-            return oracle.update(read["w"], inputs["dw"], states, step["optimizer"], step["lr"], step["t"])
-        case kind:
-            y = oracle.targets(read["target"], inputs["z"].value.shape[1], attrs["labels"])
-            if kind == "loss":
-                return {"loss": oracle.loss(attrs["fn"], inputs["z"], y)}
-            return {"dz": oracle.loss_grad(attrs["fn"], inputs["z"], y)}
+    layouts = {
+        key: group["inputs"][name]["layout"] for key, name in op["inputs"].items() if name in group["inputs"]
+    }
+    return ORACLES[op["type"]](
+        OpRun(
+            inputs={key: values[name] for key, name in op["inputs"].items()},
+            attrs=op["attrs"],
+            layouts=layouts,
+            stored={key: stored[name] for key, name in op["outputs"].items() if name in stored},
+            step=step,
+        )
+    )
 
 
 def check_reduction(step: dict[str, Any]) -> None:

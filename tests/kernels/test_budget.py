@@ -64,12 +64,13 @@ def test_two_dense_layers(
 
 def test_telemetry_is_read_in_bursts_without_waiting(browser_page: BrowserPage):
     """No read into client memory; buffers, fences and error checks once a burst, not once a step; none stays."""
-    got = measure(browser_page, mlp((2, 32, 1), "bce", steps=3000), 100, steps=2000, warmup=500)
+    spec = mlp((2, 32, 1), "bce", steps=3000)
+    got = measure(browser_page, spec, 100, steps=2000, warmup=500, chunk=100)
     steady = got["steady"]
     assert got["clientReads"] == 0
-    bursts = steady["fenceSync"]
-    assert bursts <= 2000 / 20, "bursts of 80 ms hold at least 20 steps of 4 ms"
+    bursts = 2000 // 100
     for name in (
+        "fenceSync",
         "readPixels",
         "createBuffer",
         "bufferData",
@@ -122,11 +123,12 @@ ESTIMATED: list[tuple[Spec, int]] = [
 
 @pytest.mark.parametrize(("spec", "rows"), ESTIMATED)
 def test_estimate_is_what_the_device_makes(browser_page: BrowserPage, spec: Spec, rows: int):
-    """Without a device, the same figures as on one with the assumed limits."""
+    """From the device's limits alone, what it then allocates and draws."""
     inputs, outputs = spec["model"]["input"][0], spec["model"]["layers"][-1]["units"]
     x, y = data_for(rows, inputs, outputs, spec["loss"])
     shapes = {"x": {"shape": list(x.shape)}, "y": {"shape": list(y.shape)}}
-    estimate = browser_page.call(PAGE, "estimate", spec, shapes)
+    limits = browser_page.call(PAGE, "deviceRecord")
+    estimate = browser_page.call(PAGE, "estimate", spec, shapes, limits)
     got = browser_page.call(PAGE, "measure", spec, x, y, {"warmup": 1, "steps": 1, "more": 0})
     record = got["record"]
     assert (

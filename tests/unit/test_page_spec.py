@@ -62,7 +62,6 @@ OPTIMIZER = st.one_of(
     ),
 )
 
-
 VALIDATION = st.one_of(
     optional(fraction=st.floats(0, 0.99), stratify=st.just(False), rows=st.none()),
     with_fields({"rows": [3, [5, 9], [9, 10], 0]}, fraction=st.just(0)),
@@ -78,7 +77,7 @@ def specs(draw: st.DrawFn) -> Spec:
         activation=st.sampled_from(["linear", "relu", "sigmoid", "tanh"]),
         init=st.sampled_from(INITS),
         bias_init=st.just("zeros"),
-        use_bias=st.just(True),
+        use_bias=st.booleans(),
     )
     layers = [layer | {"units": draw(st.integers(1, 300))} for layer in draw(st.lists(hidden, max_size=3))]
     last = {"type": "dense", "units": draw(st.integers(2, 30))} | draw(optional(init=st.sampled_from(INITS)))
@@ -174,7 +173,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("model.layers.0.units", 65537, "model.layers.0.units", "65536"),
     ("model.layers.0.activation", "gelu", "model.layers.0.activation", "tanh"),
     ("model.layers.0.init", "orthogonal", "model.layers.0.init", "he_normal"),
-    ("model.layers.0.use_bias", False, "model.layers.0.use_bias", "true"),
+    ("model.layers.0.use_bias", 0, "model.layers.0.use_bias", "boolean"),
     ("model.layers.0.name", "a b", "model.layers.0.name", "A-Z"),
     ("model.layers.0.name", "dense_2", "model.layers.0.name", ""),
     ("model.layers.1.activation", "sigmoid", "model.layers.1.activation", "linear"),

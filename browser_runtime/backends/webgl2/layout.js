@@ -35,16 +35,16 @@ export const ROW_ALIGNMENT = 16;
 const NARROW = 4;
 
 /**
- * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean}} matrix
+ * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean}} matrix `bias` is given for weights
  * @param {number} maxSize MAX_TEXTURE_SIZE
  * @returns {Layout}
  */
-export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias = false }, maxSize) {
+export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }, maxSize) {
   const channels = columns / pixels;
   const texelsPerPixel = ceilDiv(channels, 4);
   const texelsPerRow = pixels * texelsPerPixel;
   const blockRows = rows / blocks;
-  const blockStride = blocks > 1 || bias ? roundUp(blockRows, 4) : blockRows;
+  const blockStride = bias === undefined ? blockRows : roundUp(blockRows, 4);
   const allRows = blocks * blockStride;
   // The bias starts past the rows that the last block's 4-row reads may touch.
   const biasRow = bias ? roundUp(allRows, layers) : -1;

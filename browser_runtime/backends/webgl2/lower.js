@@ -1,7 +1,8 @@
 // Lowering: from the plan to textures, kernel sources and a fixed list of draws for one device. Pure: no GL, so it also estimates.
 import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
-import { kernels, MAX_TRIPS } from "./kernels.js";
+import { MAX_TRIPS } from "./kernels/common.js";
+import { kernels } from "./kernels/index.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
@@ -70,7 +71,7 @@ function tensorOf({ tensors }, name) {
   return tensor;
 }
 
-/** The lowering of one phase; kernels.js asks it for what it needs. */
+/** The lowering of one phase; kernels/ asks it for what it needs. */
 export class Lowering {
   /**
    * @param {object} context

@@ -97,6 +97,7 @@ function domainText(domain, width) {
     `#define TEXELS_PER_PIXEL ${domain.texelsPerPixel}`,
     `#define BLOCK_ROWS ${domain.blockRows}`,
     `#define BLOCK_STRIDE ${domain.blockStride}`,
+    `#define BLOCK_END ${(domain.rows / domain.blockRows) * domain.blockStride}`,
     `#define BIAS_ROW ${domain.biasRow}`,
     `#define BIAS_GROUP ${domain.biasRow < 0 ? -1 : domain.biasRow / domain.layers}`,
     `ivec2 fragmentPlace() { ${place} }`,

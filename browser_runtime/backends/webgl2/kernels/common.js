@@ -1,0 +1,27 @@
+// What the kernels of many families share: constants, and defines made from a group's ops.
+
+/** @type {Record<string, string>} */
+export const ACTIVATIONS = { linear: "LINEAR", relu: "RELU", sigmoid: "SIGMOID", tanh: "TANH" };
+
+/** Values of the long sums are added in blocks of this many texels (256 numbers), then the blocks: see docs/numerics.md. */
+export const BLOCK = 64;
+
+/** Loop trips of one fragment; llvmpipe stops silently at 65,535 for all loops of a shader together. */
+export const MAX_TRIPS = 32_768;
+
+/** Trips of the loops over the rows and lanes of a fragment in an epilogue. */
+export const ROW_LANES = 8 * 4;
+
+export const area = (/** @type {number[]} */ [height, width]) => height * width;
+
+/** @param {any} group @param {string} type @returns {any} */
+export const find = (group, type) => group.ops.find((/** @type {any} */ op) => op.type === type);
+
+/** The activation, or its gradient, behind a group's first op. @param {any} op undefined where there is none */
+export const activationOf = (op) => ACTIVATIONS[op?.attrs.fn ?? "linear"];
+
+/** lib/window.glsl's. @param {any} attrs */
+export function windowDefines({ taps, stride, dilation, padding, input, output }) {
+  const pair = (/** @type {number[]} */ [y, x]) => `ivec2(${y}, ${x})`;
+  return { WINDOW: pair(taps), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(input), OUTPUT: pair(output) };
+}

@@ -1,0 +1,72 @@
+// Matrix products of dense layers.
+import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
+import { ACTIVATIONS, BLOCK, find, ROW_LANES } from "./common.js";
+import { lossParts } from "./loss.js";
+import { updateParts } from "./update.js";
+
+/**
+ * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: about what a draw costs,
+ * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200.
+ */
+const FETCHES_WORTH_A_DRAW = 100_000;
+
+/** @type {Record<string, import("./index.js").Kernel>} */
+export const kernels = {
+  affine(lowering, group) {
+    const { x, w } = find(group, "affine").inputs;
+    const activation = find(group, "activation");
+    const defines = { BLOCK, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
+    const reads = [lowering.read("X", x), lowering.read("W", w)];
+    const trips = lowering.layout(x).texelsPerRow + ROW_LANES;
+    if (!find(group, "loss")) {
+      const y = (activation ?? find(group, "affine")).outputs.y;
+      return [lowering.draw("affine", { trips, defines, reads, writes: [lowering.write("Y", y)], domain: lowering.layout(y) })];
+    }
+    const domain = lowering.lossDomain(find(group, "loss").inputs.z);
+    const loss = lossParts(lowering, group, domain);
+    return [
+      lowering.draw("affine", {
+        trips,
+        defines: { ...defines, ...loss.defines },
+        reads: [...reads, ...loss.reads],
+        writes: loss.writes,
+        domain,
+      }),
+    ];
+  },
+
+  affine_grad_input(lowering, group) {
+    const { dy, w } = find(group, "affine_grad_input").inputs;
+    const grad = find(group, "activation_grad");
+    const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
+    return [
+      lowering.draw("affine_grad_input", {
+        trips: lowering.layout(dy).texelsPerRow,
+        defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : [])],
+        writes: [lowering.write("DX", dx)],
+        domain: lowering.layout(dx),
+      }),
+    ];
+  },
+
+  affine_grad_weights(lowering, group) {
+    const { x, dy } = find(group, "affine_grad_weights").inputs;
+    const { update, states, gradient } = updateParts(lowering, group);
+    const { domain } = update;
+    const reads = [lowering.read("X", x), lowering.read("DY", dy)];
+    const trips = lowering.batchRows / ROW_ALIGNMENT;
+
+    // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
+    const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
+    const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
+    const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
+    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) return [lowering.draw("affine_grad_weights", { ...update, trips, reads: [...reads, ...states] })];
+    const { shape, bias } = lowering.tensor(gradient);
+    const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
+    return [
+      lowering.draw("affine_grad_weights", { trips, defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
+      lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
+    ];
+  },
+};

@@ -1,0 +1,33 @@
+// Ops on single elements, where no other kernel takes them along.
+import { ACTIVATIONS, activationOf, find } from "./common.js";
+
+/** @type {Record<string, import("./index.js").Kernel>} */
+export const kernels = {
+  activation_grad(lowering, { ops: [{ inputs, outputs, attrs }] }) {
+    return [
+      lowering.draw("activation_grad", {
+        trips: 0,
+        defines: { GRAD_ACTIVATION: ACTIVATIONS[attrs.fn] },
+        reads: [lowering.read("DY", inputs.dy), lowering.read("Y", inputs.y)],
+        writes: [lowering.write("DX", outputs.dx)],
+        domain: lowering.layout(outputs.dx),
+      }),
+    ];
+  },
+
+  add(lowering, group) {
+    const { inputs, outputs } = find(group, "add");
+    const activation = find(group, "activation");
+    const grad = find(group, "activation_grad");
+    const y = grad?.outputs.dx ?? (activation ?? { outputs }).outputs.y;
+    return [
+      lowering.draw("add", {
+        trips: 0,
+        defines: { ACTIVATION: activationOf(activation), GRAD_ACTIVATION: activationOf(grad) },
+        reads: [lowering.read("A", inputs.a), lowering.read("B", inputs.b), ...(grad ? [lowering.read("G", grad.inputs.y)] : [])],
+        writes: [lowering.write("Y", y)],
+        domain: lowering.layout(y),
+      }),
+    ];
+  },
+};

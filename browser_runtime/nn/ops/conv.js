@@ -1,0 +1,12 @@
+// Convolutions.
+
+/** @type {Record<string, import("./index.js").Backward>} */
+export const backward = {
+  conv2d(graph, op, gradient, { want }) {
+    const { x, w } = op.inputs;
+    const dx = want(x);
+    if (dx) graph.op("conv2d_grad_input", { dy: gradient, w }, { dx }, op.attrs);
+    const dw = want(w);
+    if (dw) graph.op("conv2d_grad_weights", { x, dy: gradient }, { dw }, op.attrs);
+  },
+};

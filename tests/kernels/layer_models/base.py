@@ -1,0 +1,39 @@
+"""What the tests must know of a layer type: its shapes and weights, and what it computes in NumPy and in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..windows import Floats
+
+if TYPE_CHECKING:
+    import torch
+
+Layer = dict[str, Any]
+Shape = tuple[int, ...]
+
+
+def no_weights(_layer: Layer, _shapes: Sequence[Shape]) -> dict[str, Shape]:
+    """For layers without."""
+    return {}
+
+
+@dataclass(frozen=True)
+class LayerModel:
+    """Functions of one type; `shapes` and `xs` are those of what the layer reads, batches are [rows, ...] and images NHWC.
+
+    `numpy` and `torch` compute what comes before the layer's activation.
+    """
+
+    output: Callable[[Layer, Sequence[Shape]], Shape]
+    numpy: Callable[[Layer, Mapping[str, Floats], Sequence[Floats]], Floats]
+    torch: Callable[[Layer, Mapping[str, torch.Tensor], Sequence[torch.Tensor]], torch.Tensor]
+    weights: Callable[[Layer, Sequence[Shape]], dict[str, Shape]] = no_weights
+    """Shape of each part, such as kernel and bias; the last axis of a kernel counts its units."""
+
+
+def with_bias(layer: Layer, kernel: Shape) -> dict[str, Shape]:
+    """A kernel and, unless the layer does without, a bias for each of its units."""
+    return {"kernel": kernel} | ({"bias": kernel[-1:]} if layer.get("use_bias", True) else {})

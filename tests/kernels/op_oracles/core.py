@@ -1,0 +1,86 @@
+"""Dense layers, convolution, max pooling, activations, sums, losses, updates."""
+
+from __future__ import annotations
+
+import math
+
+from .. import oracle
+from ..oracle import Approx
+from ..windows import Window
+from .base import OpRun, Oracle
+
+
+def _without_bias(gradient: Approx, run: OpRun) -> Approx:
+    """Drop the bias's row where the stored gradient has none."""
+    stored = run.stored.get("dw")
+    rows = len(gradient.value)
+    if stored is None or len(stored) % rows == 0:
+        return gradient
+    return Approx(gradient.value[:-1], gradient.error[:-1])
+
+
+def _affine(run: OpRun) -> dict[str, Approx]:
+    layout = run.layouts["w"]
+    lanes = layout["rows"] // layout["blockRows"] * layout["blockStride"]
+    return {"y": oracle.affine(run.read["x"], run.weights(), lanes)}
+
+
+def _conv2d_grad_weights(run: OpRun) -> dict[str, Approx]:
+    window, x = Window.of_attrs(run.attrs), run.read["x"]
+    columns = x.shape[1] // math.prod(run.attrs["input"][:2])
+    rows = math.prod(window.taps) * columns
+    stored = len(run.stored["dw"])
+    biased = stored % (rows + 1) == 0
+    gradient = oracle.conv2d_grad_weights(x, run.read["dy"], window, stored // (rows + biased))
+    return {"dw": gradient if biased else Approx(gradient.value[:-1], gradient.error[:-1])}
+
+
+def _update(run: OpRun) -> dict[str, Approx]:
+    states = {key: value for key, value in run.read.items() if key not in ("w", "dw")}
+    gradient, w = run.inputs["dw"], run.read["w"]
+    if len(gradient.value) > len(w):  # a parameter without bias
+        gradient = Approx(gradient.value[:-1], gradient.error[:-1])
+    return oracle.update(w, gradient, states, run.step["optimizer"], run.step["lr"], run.step["t"])
+
+
+def _loss(run: OpRun) -> dict[str, Approx]:
+    z = run.inputs["z"]
+    y = oracle.targets(run.read["target"], z.value.shape[1], run.attrs["labels"])
+    return {"loss": oracle.loss(run.attrs["fn"], z, y)}
+
+
+def _loss_grad(run: OpRun) -> dict[str, Approx]:
+    z = run.inputs["z"]
+    y = oracle.targets(run.read["target"], z.value.shape[1], run.attrs["labels"])
+    return {"dz": oracle.loss_grad(run.attrs["fn"], z, y)}
+
+
+def _add(run: OpRun) -> dict[str, Approx]:
+    a, b = run.inputs["a"], run.inputs["b"]
+    return {"y": Approx(a.value + b.value, a.error + b.error).plus_roundings(1)}
+
+
+CORE: dict[str, Oracle] = {
+    "affine": _affine,
+    "affine_grad_input": lambda run: {"dx": oracle.affine_grad_input(run.read["dy"], run.weights())},
+    "affine_grad_weights": lambda run: {
+        "dw": _without_bias(oracle.affine_grad_weights(run.read["x"], run.read["dy"]), run)
+    },
+    "conv2d": lambda run: {"y": oracle.conv2d(run.read["x"], run.weights(), Window.of_attrs(run.attrs))},
+    "conv2d_grad_input": lambda run: {
+        "dx": oracle.conv2d_grad_input(run.read["dy"], run.weights(), Window.of_attrs(run.attrs))
+    },
+    "conv2d_grad_weights": _conv2d_grad_weights,
+    "max_pool2d": lambda run: {"y": oracle.max_pool2d(run.read["x"], Window.of_attrs(run.attrs))},
+    "max_pool2d_grad": lambda run: {
+        "dx": oracle.max_pool2d_grad(run.read["x"], run.read["dy"], Window.of_attrs(run.attrs))
+    },
+    "activation": lambda run: {"y": oracle.activation(run.attrs["fn"], run.inputs["x"])},
+    "activation_grad": lambda run: {
+        "dx": oracle.activation_grad(run.attrs["fn"], run.inputs["dy"], run.inputs["y"])
+    },
+    "add": _add,
+    "loss": _loss,
+    "loss_grad": _loss_grad,
+    "update": _update,
+}

@@ -1,0 +1,15 @@
+"""Layers of a model: one class a type, its fields, shapes and limits. browser_runtime/nn/layers/ makes the graph of each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from texelgrad.layers.conv import Conv2d
+from texelgrad.layers.dense import Dense
+from texelgrad.layers.merge import Add
+from texelgrad.layers.pool import MaxPool2d
+from texelgrad.layers.shape import Flatten
+
+Layer = Annotated[Dense | Conv2d | MaxPool2d | Flatten | Add, Field(discriminator="type")]

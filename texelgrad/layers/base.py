@@ -1,0 +1,139 @@
+"""What all layers have in common: fields, and how the shapes that they read and make are told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from texelgrad.errors import Fault
+from texelgrad.spec_fields import Name, Strict
+
+Shape = tuple[int, ...]
+Init = Literal[
+    "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal"
+]
+Activation = Literal["linear", "relu", "sigmoid", "tanh"]
+
+MAX_TRIPS = 32_768
+"""Loop trips of one fragment of the engine, all its loops together."""
+ROWS = 4
+"""Samples that one fragment of the engine writes."""
+ROW_LANES = 32
+"""Trips of an epilogue's loops over rows and lanes."""
+
+
+class Refused(Exception):
+    """A layer does not fit what it reads; carries the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a layer reads or makes: the shape that the user sees, and the one in which the engine holds it.
+
+    They differ where an image was flattened: that moves nothing.
+    """
+
+    shape: Shape
+    held: Shape
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """One layer, its input and output as held ([channels] or [height, width, channels]) and its weights."""
+
+    input: Shape
+    output: Shape
+    weights: tuple[int, int, int] | None = None  # blocks, rows of each, columns; the bias not counted
+    bias: bool = True  # whether there is a bias for each column of the weights
+    pixels: int = 1  # places at which the weights are applied
+    stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
+    index: int = 0  # of the layer in the model
+    trained: bool = False  # whether a gradient goes back through it: what it reads depends on weights
+
+    @property
+    def parameters(self) -> int:
+        """Weights and biases."""
+        return math.prod(self.weights) + (self.weights[2] if self.bias else 0) if self.weights else 0
+
+    @property
+    def products(self) -> int:
+        """Multiply-adds of the forward pass for one sample, the bias as one."""
+        return self.parameters * self.pixels
+
+
+class LayerBase(Strict):
+    """A layer of any type."""
+
+    name: Name | None = Field(default=None, description="Defaults to <type>_<n>, counted from 1.")
+    inputs: Annotated[list[Name], Field(min_length=1, max_length=64)] | None = Field(
+        default=None, description="Names of earlier layers, or input. Defaults to the layer before."
+    )
+    reads: ClassVar[tuple[int, int | None]] = (1, 1)
+    """How many values it reads: at least, at most."""
+
+    @property
+    def kind(self) -> str:
+        """Its type, which each class narrows to its own."""
+        return cast(Any, self).type
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape | None, Value]:
+        """What the layer computes (None: nothing), and the value that it makes. Raises Refused."""
+        raise NotImplementedError
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
+        """What is too large for the engine, whatever the batch; browser_runtime/backends/webgl2 refuses the same."""
+        yield from ()
+
+
+class Weighted(LayerBase):
+    """What layers with weights have in common."""
+
+    activation: Activation = "linear"
+    init: Init | None = Field(
+        default=None, description="Defaults to he_uniform for relu, else glorot_uniform."
+    )
+    bias_init: Literal["zeros"] = "zeros"
+    use_bias: bool = True
+
+    @model_validator(mode="after")
+    def _fill_in(self) -> Self:
+        init = self.init or ("he_uniform" if self.activation == "relu" else "glorot_uniform")
+        self.init = cast(Init, init.replace("xavier", "glorot"))
+        return self
+
+
+def _both(value: Any) -> Any:
+    """One number stands for both directions."""
+    return [value, value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Extent = Annotated[int, Field(ge=1, le=1024)]
+Pair = Annotated[Annotated[list[Extent], Field(min_length=2, max_length=2)] | Extent, BeforeValidator(_both)]
+"""Rows and columns; a number stands for both."""
+
+
+def pair(value: int | list[int] | None) -> tuple[int, int]:
+    """Rows and columns of a validated field."""
+    assert isinstance(value, list), "validation makes pairs of numbers"
+    return value[0], value[1]
+
+
+def texels(shape: Shape) -> int:
+    """Texels of one sample: 4 channels each, pixel by pixel."""
+    return math.prod(shape[:-1]) * math.ceil(shape[-1] / 4)
+
+
+def image_shape(value: Value, layer: LayerBase, field: str) -> Shape:
+    """[height, width, channels] of a value that must be an image."""
+    if len(value.shape) != 3:
+        message = f"{layer.kind} needs an input [height, width, channels], not {list(value.shape)}"
+        raise Refused(Fault(field, message, layer.kind, "an input of three dimensions"))
+    return value.shape
