@@ -86,7 +86,7 @@ def _complete(dataset_id: str) -> Response:
         file = cast("IO[bytes]", spool)
         kind = upload.format or format_of(file, upload.name, request.mimetype)
         arrays = read_upload(file, kind, own.settings, upload.target)
-    stored_id, new = store_dataset(own.db, own.owner_id, upload.name, arrays, own.quota, dataset_id)
+        stored_id, new = store_dataset(own.db, own.owner_id, upload.name, arrays, own.quota, dataset_id)
     return stored(stored_id, upload.name, new=new)
 
 

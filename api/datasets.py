@@ -51,9 +51,9 @@ def post_dataset(query: UploadQuery) -> Response:
                 arrays = read_upload(file, format_name, own.settings, options.get("target"))
             except Invalid as invalid:
                 raise Invalid([*wrong, *invalid.faults], invalid.more) from invalid
-    if wrong := name_faults(name):
-        raise Invalid(wrong)
-    dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays, own.quota)
+        if wrong := name_faults(name):
+            raise Invalid(wrong)
+        dataset_id, new = store_dataset(own.db, own.owner_id, name, arrays, own.quota)
     return stored(dataset_id, name, new=new)
 
 

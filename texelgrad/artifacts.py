@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -59,10 +59,15 @@ class Writer:
         """Append bytes; full chunks are written. Raises Fenced."""
         self._hash.update(data)
         self.size += len(data)
-        self._buffer += data
-        while len(self._buffer) >= CHUNK_BYTES:
-            chunk = bytes(self._buffer[:CHUNK_BYTES])
-            del self._buffer[:CHUNK_BYTES]
+        left = memoryview(data)
+        while left:
+            taken = CHUNK_BYTES - len(self._buffer)
+            self._buffer += left[:taken]
+            left = left[taken:]
+            if len(self._buffer) < CHUNK_BYTES:
+                break
+            chunk = bytes(self._buffer)
+            self._buffer.clear()
             started = time.monotonic()
             with self._db.write() as session:
                 self._write_chunk(session, chunk)
@@ -108,10 +113,11 @@ def open_writer(
     return Writer(db, owner_id, attempt_id, token, kind, step)
 
 
-def write_bytes(db: Database, owner_id: str, kind: str, data: bytes | memoryview) -> str:
+def write_pieces(db: Database, owner_id: str, kind: str, pieces: Iterable[bytes | memoryview]) -> str:
     """Store an artifact of no attempt; answers its id."""
     writer = open_writer(db, owner_id, None, None, kind)
-    writer.append(data)
+    for piece in pieces:
+        writer.append(piece)
     return writer.commit()
 
 

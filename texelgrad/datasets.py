@@ -1,4 +1,4 @@
-"""Uploaded files as arrays: checked before anything is allocated, normalised to what the page reads. No database.
+"""Uploaded files as arrays: checked, and made into what the page reads, block by block. No database.
 
 `x` becomes float32 [n, ...]; `y` int32 [n] where it is a column of whole numbers, else float32 [n] or [n, k].
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault, Invalid
@@ -23,11 +23,11 @@ from texelgrad.read_npy import Refused, read_npy
 from texelgrad.read_npz import read_npz
 from texelgrad.read_parquet import read_parquet
 from texelgrad.read_safetensors import read_safetensors
-from texelgrad.shapes import ArrayInfo, Stats
+from texelgrad.rows import Array, ArrayRows, Changed, Rows
+from texelgrad.shapes import ArrayInfo
+from texelgrad.statistics import statistics
 
-Array = NDArray[Any]
 _MAX_AXES = 5  # rows and four more
-_MAX_COUNTS = 1000  # classes of which it is told how many rows they have
 _INT32 = np.iinfo(np.int32)
 
 
@@ -38,17 +38,26 @@ class NamedArray:
     name: str
     role: str  # input | target
     info: ArrayInfo
-    data: Array  # little-endian, C order
+    rows: Rows  # little-endian
 
-    def view(self) -> memoryview:
-        """Its bytes, not copied."""
-        return self.data.reshape(-1).view(np.uint8).data
+    def pieces(self) -> Iterator[memoryview]:
+        """Its bytes in C order, some rows at a time."""
+        for block in self.rows.blocks():
+            yield block.reshape(-1).view(np.uint8).data
+
+    @property
+    def data(self) -> Array:
+        """All of it in memory."""
+        return self.rows.read()
 
 
 def read_upload(
     file: IO[bytes], format_name: str, settings: Settings, target: str | None
 ) -> list[NamedArray]:
-    """The arrays of an uploaded file. `target` names the label column of a CSV. Raises Invalid with every fault."""
+    """The arrays of an uploaded file, which stays open as long as they are read; raises Invalid with every fault.
+
+    `target` names the label column of a table.
+    """
     limit = settings.max_data_bytes
     if format_name == "csv":
         return normalise(*read_csv(file, target, limit))
@@ -63,8 +72,8 @@ def read_upload(
 
 
 def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray]:
-    """The arrays of two npy files; raises Invalid with every fault."""
-    arrays: list[Array] = []
+    """The arrays of two npy files, which stay open as long as they are read; raises Invalid with every fault."""
+    found: list[Rows] = []
     faults: list[Fault] = []
     left = settings.max_data_bytes
     for name, file in (("x", x), ("y", y)):
@@ -74,58 +83,64 @@ def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray
         if left < 0:
             raise Invalid([Fault(name, "is too large", size, f"{settings.max_data_bytes} bytes in all")])
         try:
-            arrays.append(read_npy(file, name, size))
+            found.append(read_npy(file, name, size))
         except Refused as refused:
             faults.append(refused.fault)
         except (ValueError, EOFError, OSError) as error:
             faults.append(Fault(name, f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
-    x_array, y_array = arrays
-    return normalise(x_array, y_array)
+    return normalise(found[0], found[1])
 
 
-def normalise(x: Array, y: Array, classes: list[str] | None = None) -> list[NamedArray]:
+def normalise(x: Rows | Array, y: Rows | Array, classes: list[str] | None = None) -> list[NamedArray]:
     """Check two arrays against each other and for what no training survives; raises Invalid with every fault."""
-    if x.ndim == 1:
-        x = x[:, None]
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    faults = [fault for name, array in (("x", x), ("y", y)) for fault in _array_faults(name, array)]
-    if y.ndim > 2:
+    x, y = (ArrayRows(array) if isinstance(array, np.ndarray) else array for array in (x, y))
+    if len(x.shape) == 1:
+        x = Changed(x, x.dtype, (*x.shape, 1))
+    if len(y.shape) == 2 and y.shape[1] == 1:
+        y = Changed(y, y.dtype, y.shape[:1])
+    column = _Column() if len(y.shape) == 1 else None
+    faults = [*_array_faults("x", x), *_array_faults("y", y, column)]
+    if len(y.shape) > 2:
         faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
-    if x.ndim and y.ndim and x.shape[0] != y.shape[0]:
+    if x.shape and y.shape and x.shape[0] != y.shape[0]:
         message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
         faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
     if faults:
         raise Invalid(faults)
-    column = y.ndim == 1 and bool(np.all(y == np.floor(y)))  # of whole numbers, which may be classes
-    whole = column and bool(y.min() >= _INT32.min and y.max() <= _INT32.max)
-    stored_x, stored_y = x.astype("<f4"), y.astype("<i4" if whole else "<f4")
-    if column and not whole and (lost := _merged(y, stored_y)):
-        message = f"has {lost} whole numbers that float32 can't tell from others"
-        legal = "whole numbers within int32, or of up to 24 bits"
-        raise Invalid([Fault("y", message, jsonable(float(np.abs(y).max())), legal)])
+    whole = column is not None and column.fits_int32
     return [
-        _named("x", "input", stored_x, warnings=_losses(x, stored_x)),
-        _named("y", "target", stored_y, classes, [] if whole else _losses(y, stored_y, column=column)),
+        _named("x", "input", x, "<f4"),
+        _named("y", "target", y, "<i4" if whole else "<f4", classes, column),
     ]
 
 
-def _merged(given: Array, stored: Array) -> int:
-    """How many different numbers of a column became equal to another."""
-    return int(np.unique(given).size - np.unique(stored).size)
+class _Column:
+    """What a column of targets holds: whole numbers may be classes, of which none may become another."""
+
+    def __init__(self) -> None:
+        self.whole = True
+        self.low, self.high = math.inf, -math.inf
+
+    def add(self, values: Array) -> None:
+        """Look at some more values, all of them finite."""
+        self.whole = self.whole and bool(np.all(values == np.floor(values)))
+        self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
+
+    @property
+    def fits_int32(self) -> bool:
+        """Whether it is stored as int32."""
+        return self.whole and self.low >= _INT32.min and self.high <= _INT32.max
 
 
-def _losses(given: Array, stored: Array, *, column: bool = False) -> list[str]:
-    """What the values lose as float32 that a run would miss; `column`: whole numbers beyond int32."""
-    warnings: list[str] = []
-    if column:
-        warnings.append("whole numbers beyond int32 are kept as float32: they can't be class numbers")
-    if small := int(np.count_nonzero((np.abs(stored) < np.finfo(np.float32).tiny) & (given != 0))):
-        values = "1 value other than 0 is" if small == 1 else f"{small} values other than 0 are"
-        warnings.append(f"{values} below what float32 keeps, and taken as 0")
-    return warnings
+def _merged(rows: Rows) -> int:
+    """How many different numbers become equal to another as float32."""
+    given, stored = np.empty(0, rows.dtype), np.empty(0, np.float32)
+    for block in rows.blocks():
+        given = np.union1d(given, block)
+        stored = np.union1d(stored, block.astype(np.float32))
+    return int(given.size - stored.size)
 
 
 def content_hash(arrays: list[NamedArray]) -> str:
@@ -135,65 +150,68 @@ def content_hash(arrays: list[NamedArray]) -> str:
         described = [array.name, array.role, array.info.dtype, array.info.shape]
         names = array.info.stats.classes
         digest.update(json.dumps([*described, names] if names else described).encode())
-        digest.update(array.view())
+        for piece in array.pieces():
+            digest.update(piece)
     return digest.hexdigest()
 
 
-def _array_faults(name: str, array: Array) -> list[Fault]:
-    """What is wrong with one array by itself."""
-    if array.dtype.kind not in "biuf":
-        return [Fault(name, "is not of numbers", str(array.dtype), "float, integer or boolean")]
-    if not 1 <= array.ndim <= _MAX_AXES:
-        return [Fault(name, "has a wrong number of axes", list(array.shape), f"1 to {_MAX_AXES}, rows first")]
-    if array.size == 0:
-        return [Fault(name, "is empty", list(array.shape), "at least one row and one value a row")]
-    faults: list[Fault] = []
-    if array.dtype.kind == "f":
-        finite = np.isfinite(array)
-        if not finite.all():
-            index = [int(axis) for axis in np.unravel_index(int(np.argmin(finite)), array.shape)]
-            count = int(array.size - np.count_nonzero(finite))
-            message = f"has {count} values that are not finite, the first at {index}"
-            faults.append(Fault(name, message, jsonable(float(array[tuple(index)])), "finite numbers"))
-        elif float(np.abs(array).max()) > float(np.finfo(np.float32).max):
-            faults.append(
-                Fault(name, "has values beyond float32", float(np.abs(array).max()), "up to 3.4e38")
-            )
-    return faults
-
-
-def _counts(labels: Array) -> dict[str, int] | None:
-    """How often each class number occurs, where there are few."""
-    if labels.dtype.kind != "i":
-        return None
-    values, counts = np.unique(labels, return_counts=True)
-    if len(values) > _MAX_COUNTS:
-        return None
-    return {str(value): int(count) for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
+def _array_faults(name: str, rows: Rows, column: _Column | None = None) -> list[Fault]:
+    """What is wrong with one array by itself; tells `column` what it holds."""
+    if rows.dtype.kind not in "biuf":
+        return [Fault(name, "is not of numbers", str(rows.dtype), "float, integer or boolean")]
+    if not 1 <= len(rows.shape) <= _MAX_AXES:
+        return [Fault(name, "has a wrong number of axes", list(rows.shape), f"1 to {_MAX_AXES}, rows first")]
+    if math.prod(rows.shape) == 0:
+        return [Fault(name, "is empty", list(rows.shape), "at least one row and one value a row")]
+    count, first, largest = 0, None, 0.0
+    passed = 0  # rows before the block
+    for block in rows.blocks():
+        if block.dtype.kind == "f" and not (finite := np.isfinite(block)).all():
+            if first is None:
+                index = np.unravel_index(int(np.argmin(finite)), block.shape)
+                first = [passed + int(index[0]), *map(int, index[1:])], float(block[index])
+            count += int(block.size - np.count_nonzero(finite))
+        elif column is not None and count == 0:
+            column.add(block)
+        if block.dtype.kind == "f" and count == 0:
+            largest = max(largest, float(np.abs(block).max()))
+        passed += len(block)
+    if first is not None:
+        message = f"has {count} values that are not finite, the first at {first[0]}"
+        return [Fault(name, message, jsonable(first[1]), "finite numbers")]
+    if largest > float(np.finfo(np.float32).max):
+        return [Fault(name, "has values beyond float32", largest, "up to 3.4e38")]
+    return []
 
 
 def _named(
-    name: str, role: str, array: Array, classes: list[str] | None = None, warnings: list[str] | None = None
+    name: str,
+    role: str,
+    given: Rows,
+    dtype: str,
+    classes: list[str] | None = None,
+    column: _Column | None = None,
 ) -> NamedArray:
-    array = np.ascontiguousarray(array)
-    mean = float(array.mean(dtype=np.float64))
-    # The sum of squares from the mean, by pieces: a float64 copy of a large array would double its memory.
-    pieces = np.array_split(array.reshape(-1), max(1, array.size >> 20))
-    squares = sum(float(np.square(piece.astype(np.float64) - mean).sum()) for piece in pieces)
-    info = ArrayInfo(
-        dtype="int32" if array.dtype.kind == "i" else "float32",
-        shape=tuple(array.shape),
-        stats=Stats(
-            min=float(array.min()),
-            max=float(array.max()),
-            integral=bool(np.all(array == np.floor(array))),
-            row_sums_one=array.ndim == 2
-            and bool(np.all(np.abs(array.sum(axis=1, dtype=np.float64) - 1) <= 1e-5)),
-            mean=mean,
-            std=math.sqrt(squares / array.size),
-            counts=_counts(array) if role == "target" else None,
-            classes=classes,
-            warnings=warnings or None,
-        ),
+    """The array as it is stored; raises Invalid where that would merge classes."""
+    stored = Changed(given, np.dtype(dtype), given.shape)
+    warnings: list[str] = []
+    if column is not None and column.whole and not column.fits_int32:
+        if lost := _merged(given):
+            message = f"has {lost} whole numbers that float32 can't tell from others"
+            legal = "whole numbers within int32, or of up to 24 bits"
+            largest = max(abs(float(column.low)), abs(float(column.high)))
+            raise Invalid([Fault("y", message, jsonable(largest), legal)])
+        warnings.append("whole numbers beyond int32 are kept as float32: they can't be class numbers")
+    if dtype == "<f4" and (small := sum(map(_flushed, given.blocks()))):
+        values = "1 value other than 0 is" if small == 1 else f"{small} values other than 0 are"
+        warnings.append(f"{values} below what float32 keeps, and taken as 0")
+    stats = statistics(stored, target=role == "target", classes=classes, warnings=warnings)
+    kind = "int32" if stored.dtype.kind == "i" else "float32"
+    return NamedArray(name, role, ArrayInfo(kind, tuple(given.shape), stats), stored)
+
+
+def _flushed(block: Array) -> int:
+    """How many values other than 0 are none any more as a normal float32."""
+    return int(
+        np.count_nonzero((np.abs(block.astype(np.float32)) < np.finfo(np.float32).tiny) & (block != 0))
     )
-    return NamedArray(name, role, info, array)

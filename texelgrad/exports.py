@@ -43,7 +43,7 @@ def weights_artifact(db: Database, attempt_id: str, format_name: str) -> Artifac
         except NotFound:
             tensors = load_safetensors(artifacts.read_all(session, source.id))
     # Two requests at once may both store it: the bytes are the same.
-    artifact_id = artifacts.write_bytes(db, source.owner_id, f"weights.{format_name}", to_npz(tensors))
+    artifact_id = artifacts.write_pieces(db, source.owner_id, f"weights.{format_name}", [to_npz(tensors)])
     with db.write() as session:
         session.execute(update(Artifact).where(Artifact.id == artifact_id).values(attempt_id=attempt_id))
         return session.get_one(Artifact, artifact_id)

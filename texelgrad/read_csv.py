@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.rows import Rows, Spool
 
 _MAX_FAULTS = 20  # that are told; the rest is counted
 _MAX_COLUMNS = 65_536
 _MAX_CLASSES = 65_536  # names, each of which stays in memory
 _SEPARATORS = ",;\t"
 
-Table = tuple[NDArray[Any], NDArray[Any], list[str] | None]
+_MAX_CELLS = 1 << 19  # in memory
+
+Table = tuple[Rows, NDArray[Any], list[str] | None]
 
 
 def read_csv(file: IO[bytes], target: str | None, max_bytes: int) -> Table:
@@ -48,7 +51,8 @@ def _separator(header: str) -> str:
 def _read(rows: Any, target: str | None, max_bytes: int) -> Table:
     header: list[str] = [name.strip() for name in next(rows, [])]
     index = _target_index(header, target)
-    cells = array("d")
+    x = Spool(np.float64)
+    cells = array("d")  # read, and not in x yet
     targets = _Targets(header[index] if header else "")
     faults: list[Fault] = []
     more = 0
@@ -70,15 +74,18 @@ def _read(rows: Any, target: str | None, max_bytes: int) -> Table:
                     cells.append(number)
         more += max(0, len(faults) + len(found) - _MAX_FAULTS)
         faults += found[: _MAX_FAULTS - len(faults)]
-        if 8 * (len(cells) + len(targets.values)) > max_bytes:
+        if len(cells) >= _MAX_CELLS:
+            x.append(np.frombuffer(cells, np.float64))
+            cells = array("d")
+        if 8 * (x.count + len(cells) + len(targets.values)) > max_bytes:
             raise Invalid([Fault("file", "is too large unpacked", None, f"at most {max_bytes} bytes")])
     faults += targets.faults()[: _MAX_FAULTS - len(faults)]
     if faults:
         raise Invalid(faults, more)
     if not targets.values:
         raise Invalid([Fault("file", "has no rows below its header", 0, "at least one row")])
-    x = np.frombuffer(cells, np.float64).reshape(len(targets.values), -1)
-    return x, *targets.made()
+    x.append(np.frombuffer(cells, np.float64))
+    return x.rows((len(targets.values), len(header) - 1)), *targets.made()
 
 
 class _Targets:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.read_npz import UNREADABLE, is_plausible
+from texelgrad.rows import Rows, Spool
 
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 _MAX_FILES = 1_000_000
@@ -21,7 +22,7 @@ _MAX_CLASSES = 10_000
 _MAX_FAULTS = 20
 
 
-def read_images(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
+def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], list[str]]:
     """x float32 [n, height, width, channels] within 0 to 1, y int64 [n], and the classes' names by number.
 
     Folders are classes, in the order of their names; files of one class are in the order of theirs. All images have the
@@ -40,11 +41,11 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[
         size = len(members) * int(np.prod(shape)) * 4
         if size > max_bytes:
             raise Invalid([Fault("file", "is too large unpacked", size, f"at most {max_bytes} bytes")])
-        x = np.empty((len(members), *shape), np.float32)
+        x = Spool(np.float32)
         faults: list[Fault] = []
-        for index, item in enumerate(members):
+        for item in members:
             try:
-                x[index] = _decode(archive, item, shape)
+                x.append(_decode(archive, item, shape))
             except Invalid as invalid:
                 faults.extend(invalid.faults)
             if len(faults) >= _MAX_FAULTS:
@@ -52,7 +53,7 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[
     if faults:
         raise Invalid(faults)
     number = {name: index for index, name in enumerate(classes)}
-    return x, np.array([number[_class_of(item)] for item in members]), classes
+    return x.rows((len(members), *shape)), np.array([number[_class_of(item)] for item in members]), classes
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:

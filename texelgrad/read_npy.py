@@ -1,4 +1,4 @@
-"""One array of an npy stream that nobody trusts: header and size are checked before memory is taken, nothing unpickled."""
+"""One array of an npy stream that nobody trusts: header and size are checked before anything is kept, nothing unpickled."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import math
 from typing import IO, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from texelgrad.errors import Fault
+from texelgrad.rows import ArrayRows, FileRows, Rows, Spool
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {b"\1\0": 2, b"\2\0": 4, b"\3\0": 4}  # bytes of the header's length, by version
 _KEYS = {"descr", "fortran_order", "shape"}
 _MAX_HEADER = 10_000  # bytes
 _BLOCK = 1 << 20  # bytes read at once
+_MAX_FORTRAN = 64 << 20  # bytes of an array whose columns come first
 
 
 class Refused(Exception):
@@ -26,8 +27,32 @@ class Refused(Exception):
         self.fault = fault
 
 
-def read_npy(stream: IO[bytes], name: str, total: int) -> NDArray[Any]:
-    """The array called `name`, of a stream of `total` bytes; raises Refused, ValueError or EOFError."""
+def read_npy(file: IO[bytes], name: str, total: int) -> Rows:
+    """The array called `name`, of a file of `total` bytes that stays open; raises Refused, ValueError or EOFError."""
+    shape, fortran, dtype, start = _layout(file, name, total)
+    rows = FileRows(file, start, dtype, shape)
+    return _from_fortran(rows, name) if fortran else rows
+
+
+def copy_npy(stream: IO[bytes], name: str, total: int) -> Rows:
+    """The same of a stream that ends, which is copied."""
+    shape, fortran, dtype, start = _layout(stream, name, total)
+    spool = Spool(dtype)
+    left = total - start
+    while left:
+        block = stream.read(min(_BLOCK, left))
+        if not block:
+            raise Refused(Fault(name, "ends too early", total - start - left, f"{total - start} bytes"))
+        spool.append_bytes(block)
+        left -= len(block)
+    if stream.read(1):  # also makes zipfile compare the checksum
+        raise Refused(Fault(name, "goes on after its end", None, f"{total - start} bytes"))
+    rows = spool.rows(shape)
+    return _from_fortran(rows, name) if fortran else rows
+
+
+def _layout(stream: IO[bytes], name: str, total: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, whether in Fortran order, dtype, and where the values begin; raises Refused or ValueError."""
     counted = _Counted(stream, name)
     shape, fortran, dtype = _read_header(counted)
     if dtype.hasobject or dtype.kind not in "biuf" or dtype.names is not None:
@@ -39,23 +64,16 @@ def read_npy(stream: IO[bytes], name: str, total: int) -> NDArray[Any]:
     if size != left:
         message = f"says {list(shape)} of {dtype}, {size} bytes, but has {left}"
         raise Refused(Fault(name, message, left, f"{size} bytes"))
-    buffer = read_exactly(stream, size, name)
-    if stream.read(1):  # also makes zipfile compare the checksum
-        raise Refused(Fault(name, "goes on after its end", None, f"{size} bytes"))
-    return np.frombuffer(buffer, dtype).reshape(shape, order="F" if fortran else "C")
+    return shape, fortran and len(shape) > 1, dtype, counted.taken
 
 
-def read_exactly(stream: IO[bytes], size: int, name: str) -> bytearray:
-    """The next `size` bytes; raises Refused where there are fewer."""
-    buffer = bytearray(size)
-    view, filled = memoryview(buffer), 0
-    while filled < size:
-        block = stream.read(min(_BLOCK, size - filled))
-        if not block:
-            raise Refused(Fault(name, "ends too early", filled, f"{size} bytes"))
-        view[filled : filled + len(block)] = block
-        filled += len(block)
-    return buffer
+def _from_fortran(rows: FileRows, name: str) -> Rows:
+    """The array in C order, which takes all of it in memory."""
+    if rows.nbytes > _MAX_FORTRAN:
+        legal = f"C order (numpy.ascontiguousarray), or at most {_MAX_FORTRAN} bytes"
+        raise Refused(Fault(name, f"is in Fortran order and has {rows.nbytes} bytes", rows.nbytes, legal))
+    flat = FileRows(rows.file, rows.start, rows.dtype, (math.prod(rows.shape),), rows.owner).read()
+    return ArrayRows(np.ascontiguousarray(flat.reshape(rows.shape, order="F")))
 
 
 def _read_header(stream: _Counted) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

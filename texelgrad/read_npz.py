@@ -1,15 +1,14 @@
-"""x and y of an npz file that nobody trusts: sizes and headers are checked before memory is taken, nothing unpickled."""
+"""x and y of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
-from typing import IO, Any
-
-from numpy.typing import NDArray
+from typing import IO
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.read_npy import Refused, read_npy
+from texelgrad.read_npy import Refused, copy_npy
+from texelgrad.rows import Rows
 
 _MEMBERS = ("x.npy", "y.npy")
 _MAX_RATIO = 1032  # of deflate
@@ -26,7 +25,7 @@ UNREADABLE = (
 )
 
 
-def read_npz(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
     """The arrays `x` and `y`; raises Invalid with every fault where the file is anything else."""
     try:
         archive = zipfile.ZipFile(file)
@@ -44,7 +43,7 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any
         if sum(sizes.values()) > max_bytes:
             legal = f"at most {max_bytes} bytes"
             raise Invalid([Fault("file", "is too large unpacked", sum(sizes.values()), legal)])
-        arrays: list[NDArray[Any]] = []
+        arrays: list[Rows] = []
         faults: list[Fault] = []
         for member in _MEMBERS:
             try:
@@ -65,7 +64,7 @@ def is_plausible(item: zipfile.ZipInfo) -> bool:
     return item.compress_type == zipfile.ZIP_DEFLATED and item.file_size <= _MAX_RATIO * item.compress_size
 
 
-def _read_member(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
-    """One array, read into memory of the size that header and archive agree on."""
+def _read_member(archive: zipfile.ZipFile, member: str) -> Rows:
+    """One array, of the size that header and archive agree on."""
     with archive.open(member) as stream:
-        return read_npy(stream, member[0], archive.getinfo(member).file_size)
+        return copy_npy(stream, member[0], archive.getinfo(member).file_size)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.rows import Rows, Spool
 
 _MAX_COLUMNS = 65_536
 _MAX_METADATA = 16 << 20  # bytes of strings and lists in the file's own description
@@ -15,7 +16,7 @@ _BATCH_BYTES = 8 << 20
 _MAX_FAULTS = 20
 
 
-def read_parquet(file: IO[bytes], target: str | None, max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def read_parquet(file: IO[bytes], target: str | None, max_bytes: int) -> tuple[Rows, Rows]:
     """x float64 [n, columns - 1] and y float64 [n]; raises Invalid, with up to 20 faults by column."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -38,29 +39,29 @@ def read_parquet(file: IO[bytes], target: str | None, max_bytes: int) -> tuple[N
             faults.append(Fault("file", "has no rows", 0, "at least one row"))
         if faults:
             raise Invalid(faults)
-        table = np.empty((rows, len(names)), np.float64)
-        _fill(opened, table, names)
+        x, y = Spool(np.float64), Spool(np.float64)
+        _fill(opened, x, y, names, names.index(str(target)), rows)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         message = f"can't be read: {str(error)[:200]}"
         raise Invalid([Fault("file", message, None, "a Parquet file of numeric columns")]) from error
-    index = names.index(str(target))
-    return np.delete(table, index, axis=1), table[:, index].copy()
+    return x.rows((rows, len(names) - 1)), y.rows((rows,))
 
 
-def _fill(opened: Any, table: NDArray[np.float64], names: list[str]) -> None:
+def _fill(opened: Any, x: Spool, y: Spool, names: list[str], target: int, rows: int) -> None:
     """Read the rows in batches; raises Invalid where values are missing, ValueError where the rows are miscounted."""
-    filled = 0
     for batch in opened.iter_batches(batch_size=max(1, _BATCH_BYTES // (8 * len(names)))):
-        end = filled + batch.num_rows
-        if end > len(table):
+        if y.count + batch.num_rows > rows:
             raise ValueError("more rows than the file says")
-        for column, values in enumerate(batch.columns):
+        columns: list[NDArray[Any]] = []
+        for name, values in zip(names, batch.columns, strict=True):
             if values.null_count:
-                message = f"has {values.null_count} missing values within rows {filled + 1} to {end}"
-                raise Invalid([Fault(f"column {names[column]}", message, None, "a number in each row")])
-            table[filled:end, column] = values.to_numpy(zero_copy_only=False)
-        filled = end
-    if filled != len(table):
+                where = f"within rows {y.count + 1} to {y.count + batch.num_rows}"
+                message = f"has {values.null_count} missing values {where}"
+                raise Invalid([Fault(f"column {name}", message, None, "a number in each row")])
+            columns.append(values.to_numpy(zero_copy_only=False))
+        y.append(columns.pop(target))
+        x.append(np.stack(columns, axis=1))
+    if y.count != rows:
         raise ValueError("fewer rows than the file says")
 
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import IO, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.read_npy import Refused, read_exactly
+from texelgrad.read_npy import Refused
+from texelgrad.rows import FileRows, Rows
 
 _MAX_HEADER = 1 << 20  # bytes
 _NAMES = ("x", "y")
@@ -23,8 +23,8 @@ _DTYPES: Mapping[str, str] = {
 _MAX_AXES = 8
 
 
-def read_safetensors(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The tensors `x` and `y`; raises Invalid with every fault where the file is anything else."""
+def read_safetensors(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
+    """The tensors `x` and `y` of a file that stays open; raises Invalid with every fault where the file is anything else."""
     header, start = _header(file)
     tensors = {name: value for name, value in header.items() if name != "__metadata__"}
     if sorted(tensors) != sorted(_NAMES):
@@ -47,11 +47,11 @@ def read_safetensors(file: IO[bytes], max_bytes: int) -> tuple[NDArray[Any], NDA
     file.seek(0, 2)
     if file.tell() - start != total:
         raise _not_one(f"has {file.tell() - start} bytes of tensors, its header says {total}", None)
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, (begin, end, shape, dtype) in places.items():
-        file.seek(start + begin)
-        arrays[name] = np.frombuffer(read_exactly(file, end - begin, name), dtype).reshape(shape)
-    return arrays["x"], arrays["y"]
+    x, y = (
+        FileRows(file, start + begin, dtype, shape)
+        for begin, _, shape, dtype in (places[name] for name in _NAMES)
+    )
+    return x, y
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, Any], int]:

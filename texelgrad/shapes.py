@@ -34,9 +34,8 @@ class Stats:
     counts: dict[str, int] | None = None  # rows of each class number, where there are few
     classes: list[str] | None = None  # names of the classes by number, where folders or a table gave them
     warnings: list[str] | None = None  # what was lost when the values became float32
-    features: dict[str, list[float]] | None = (
-        None  # min, max, mean, std of each feature or channel, where there are few
-    )
+    # min, max, mean and std of each feature or channel, where there are few
+    features: dict[str, list[float]] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,11 @@ def store_dataset(
     with db.read() as session:
         if same := repository.find_same(session, owner_id, sha256):
             return same.id, False
-    size = sum(array.data.nbytes for array in arrays)
+    size = sum(array.rows.nbytes for array in arrays)
     with db.write() as session:
         check_bytes(session, owner_id, quota, size)  # before the bytes are written for nothing
     stored = [
-        (array.name, array.role, array.info, artifacts.write_bytes(db, owner_id, "dataset", array.view()))
+        (array.name, array.role, array.info, artifacts.write_pieces(db, owner_id, "dataset", array.pieces()))
         for array in arrays
     ]
     try:

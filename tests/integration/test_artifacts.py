@@ -49,7 +49,7 @@ def test_ranges(db: Database):
     """Every range around the borders of chunks, and those that are none."""
     size = 2 * CHUNK_BYTES + 100
     data = random.Random(1).randbytes(size)
-    artifact_id = artifacts.write_bytes(db, OWNER, "dataset", data)
+    artifact_id = artifacts.write_pieces(db, OWNER, "dataset", [data])
     places = [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, size - 1, size]
     with db.read() as session:
         for start in places:
@@ -78,10 +78,10 @@ def test_the_sweep_takes_only_what_is_dead(db: Database):
     dataset_id, _ = store_dataset(db, OWNER, "points", normalise(*two_class_points(10, 0)))
     with db.read() as session:
         kept += [array.artifact_id for array in datasets.arrays_of(session, dataset_id)]
-    forgotten = artifacts.write_bytes(db, OWNER, "dataset", b"forgotten")
+    forgotten = artifacts.write_pieces(db, OWNER, "dataset", [b"forgotten"])
     with db.write() as session:
         session.execute(update(Artifact).values(created_at=Artifact.created_at - 3_700_000_000))
-    kept.append(artifacts.write_bytes(db, OWNER, "dataset", b"an upload that is going on"))
+    kept.append(artifacts.write_pieces(db, OWNER, "dataset", [b"an upload that is going on"]))
 
     before = count(db, ArtifactChunk)
     swept: list[int] = []
