@@ -1,7 +1,7 @@
 // Optimizers: what each keeps, and its scalars step by step. Formulas are PyTorch's: reference/optimizers.js; kernel: shaders/lib/optimizer.glsl.
 
 /**
- * The state tensors that each keeps beside a parameter, and the five scalars of step t (counted from 1), which reach the
+ * The state tensors that each keeps beside a parameter, and up to eight scalars of step t, the learning rate first (counted from 1), which reach the
  * kernels through uniforms. What depends on t alone is computed in float64 here and rounded once.
  * @type {Record<string, {states(o: any): string[], scalars(o: any, lr: number, t: number, out: Float32Array): void}>}
  */

@@ -110,7 +110,7 @@ async function compareOperators(session, budget) {
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
   executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
   session.pipeline.orderEpoch = 0;
-  steps.set(0, rows, 0, 1 / rows);
+  steps.set(0, rows, 0, 1 / rows, session.step);
   optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars[0]);
 
   /** @type {Values} */

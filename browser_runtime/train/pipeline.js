@@ -106,7 +106,7 @@ export class Pipeline {
     for (let i = 0; i < count; i++) {
       const b = (this.step + i) % batches.perEpoch;
       const rows = batches.rows(b);
-      steps.set(i, rows, b * sizes.batch, 1 / rows);
+      steps.set(i, rows, b * sizes.batch, 1 / rows, this.step + i);
       scalars(spec.optimizer, learningRate(spec.optimizer, this.step + i, batches.totalSteps), this.step + i + 1, steps.scalars[i]);
     }
     return count;

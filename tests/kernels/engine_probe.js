@@ -80,7 +80,7 @@ export async function inspect(spec, x, y, options = {}) {
     const firstRow = batch * executable.sizes.batch;
     const lr = learningRate(optimizer, session.step, totalSteps);
     executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
-    executable.steps.set(0, rows, firstRow, 1 / rows);
+    executable.steps.set(0, rows, firstRow, 1 / rows, session.step);
     optimizers[optimizer.type].scalars(optimizer, lr, session.step + 1, executable.steps.scalars[0]);
 
     const now = executable.parity;

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ..tolerances import FIRST_LOSS_RTOL
+from ..tolerances import (
+    FIRST_LOSS_RTOL,
+    OPERATOR_RIGHT,
+    OPERATOR_WRONG,
+    REFERENCE_RTOL,
+    REPORTED_ERROR_ATOL,
+    REPORTED_ERROR_RTOL,
+)
 from .harness import BrowserPage
 from .nets import metrics
 from .specs import LOSSES, OPTIMIZERS, Array, Spec, data_for, mlp, weights_for
@@ -17,10 +24,6 @@ from .specs import LOSSES, OPTIMIZERS, Array, Spec, data_for, mlp, weights_for
 PAGE = "/tests/kernels/refusals_page.js"
 ENGINE = "/tests/kernels/engine_page.js"
 SESSION = "/tests/kernels/session_page.js"
-
-# What a right kernel may show: an element beside the tensor's largest value. Measured below 5e-7.
-RIGHT = 2e-6
-WRONG = 1e-4
 
 
 def report_of(page: BrowserPage, spec: Spec, rows: int = 50, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
@@ -54,7 +57,7 @@ def test_operators_and_first_losses(browser_page: BrowserPage, loss: str, optimi
         assert op in ops
     for operator in report["operators"]:
         assert operator["elements"] > 0
-        assert 0 <= operator["maxNormalizedError"] < RIGHT, operator
+        assert 0 <= operator["maxNormalizedError"] < OPERATOR_RIGHT, operator
         assert operator["maxAbsoluteError"] >= 0
         assert math.isfinite(operator["maxRelativeError"])
         assert math.isfinite(operator["maxUlp"])
@@ -64,7 +67,7 @@ def test_operators_and_first_losses(browser_page: BrowserPage, loss: str, optimi
         assert point["loss"] == seen["loss"]
         assert point["relativeError"] < FIRST_LOSS_RTOL
         assert point["relativeError"] == pytest.approx(
-            abs(point["loss"] / point["reference"] - 1), rel=1e-6, abs=1e-12
+            abs(point["loss"] / point["reference"] - 1), rel=REPORTED_ERROR_RTOL, abs=REPORTED_ERROR_ATOL
         )
 
 
@@ -75,7 +78,7 @@ def test_the_first_reference_loss_is_numpys(browser_page: BrowserPage):
     weights = weights_for((6, 9, 12))
     got = browser_page.call(ENGINE, "runAndDiagnose", spec, x, y, {"initialWeights": weights})
     reference = got["report"]["firstLosses"][0]["reference"]
-    assert reference == pytest.approx(metrics(spec, weights, x, y)["loss"], rel=1e-12)
+    assert reference == pytest.approx(metrics(spec, weights, x, y)["loss"], rel=REFERENCE_RTOL)
 
 
 def test_device_and_self_tests(browser_page: BrowserPage):
@@ -113,7 +116,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     ("lib/softmax.glsl", "weight * tg_log1p(rest) + toward", "weight * tg_log1p(rest) + 1.01 * toward", "loss"),
     ("affine_grad_input.frag.glsl", "dot(d, w0), dot(d, w1)", "dot(d, w1), dot(d, w1)", "affine_grad_input"),
     ("affine_grad_weights.frag.glsl", "#define SUM_BIAS(j) part[0] +=", "#define SUM_BIAS(j) part[0] -=", "affine_grad_weights"),
-    ("lib/optimizer.glsl", "v += uOptimizer.y *", "v += .9 * uOptimizer.y *", "update"),
+    ("lib/optimizer.glsl", "v += uOneMinusBeta2 *", "v += .9 * uOneMinusBeta2 *", "update"),
     ("lib/optimizer.glsl", "- uRate * (m /", "- 1.1 * uRate * (m /", "update"),
 ]  # fmt: skip
 
@@ -127,7 +130,7 @@ def test_a_planted_error_shows(browser_page: BrowserPage, file: str, old: str, n
     x, y = data_for(50, 6, 12, "softmax_cross_entropy")
     edits = [{"file": file, "from": old, "to": new}]
     report = browser_page.call(PAGE, "withEditedShaders", spec, x, y, edits)["report"]
-    wrong = [operator for operator in report["operators"] if operator["maxNormalizedError"] > WRONG]
+    wrong = [operator for operator in report["operators"] if operator["maxNormalizedError"] > OPERATOR_WRONG]
     assert wrong, "the report did not notice"
     assert all(op in operator["op"].split(" + ") for operator in wrong), wrong
     assert max(point["relativeError"] for point in report["firstLosses"]) > 100 * FIRST_LOSS_RTOL
@@ -154,8 +157,6 @@ def test_the_budget_is_kept(browser_page: BrowserPage):
     assert 0 < coverage["operatorsChecked"] < coverage["operatorsTotal"]
     assert len({operator["name"] for operator in report["operators"]}) >= coverage["operatorsChecked"]
     assert coverage["lossesChecked"] == len(report["firstLosses"]) < 2
-    # 3e7 multiply-adds of float64 take about 100 ms; this machine may be busy with other tests
-    assert coverage["elapsedMs"] < 3000
     x, y = data_for(256, 500, 10, "softmax_cross_entropy")
     full = play(browser_page, spec, x, y, ("run", {}), ("diagnose", "full"))["results"][1]
     assert full["level"] == "full"

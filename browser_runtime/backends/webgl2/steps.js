@@ -1,7 +1,9 @@
 // Steps: the scalars of the steps in flight, as one uniform buffer each (shaders/lib/step.glsl).
 
 const STRIDE = 256; // bytes; no device asks for a larger UNIFORM_BUFFER_OFFSET_ALIGNMENT
-const BYTES = 32;
+const BYTES = 48;
+/** Scalars that an optimizer may write for each step. */
+const SCALARS = 8;
 const BUFFERS = 8; // rotated, so that the driver need not wait for the steps that still read one
 
 export class Steps {
@@ -19,18 +21,20 @@ export class Steps {
       return buffer;
     });
     this.current = 0;
-    /** Where the optimizer writes its five scalars for each step: rate, then uOptimizer. */
-    this.scalars = Array.from({ length: capacity }, (_, i) => this.floats.subarray((i * STRIDE) / 4 + 3, (i * STRIDE) / 4 + 8));
+    /** Where the optimizer writes its scalars for each step: uOptimizer. */
+    this.scalars = Array.from({ length: capacity }, (_, i) => this.floats.subarray((i * STRIDE) / 4 + 4, (i * STRIDE) / 4 + 4 + SCALARS));
   }
 
   /**
    * @param {number} i step of the flight @param {number} rows samples @param {number} firstRow @param {number} inverseRows
+   * @param {number} [step] of the run, counted from 0
    */
-  set(i, rows, firstRow, inverseRows) {
+  set(i, rows, firstRow, inverseRows, step = 0) {
     const at = (i * STRIDE) / 4;
     this.ints[at] = rows;
     this.ints[at + 1] = firstRow;
     this.floats[at + 2] = inverseRows;
+    this.ints[at + 3] = step;
   }
 
   /** @param {number} count */
