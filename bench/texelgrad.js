@@ -1,40 +1,69 @@
-// Our engine's side of the bench: milliseconds a step in steady state.
-import { compile, probe } from "../browser_runtime/texelgrad.js";
-import { dataOf, specOf, workloads } from "./workloads.js";
+// Our engine as a contender of the bench.
+import { compile, release } from "../browser_runtime/texelgrad.js";
+import { calibrate } from "./timing.js";
+import { dataOf, specOf, weightsOf, workloads } from "./workloads.js";
+
+/** @import { Workload } from "./workloads.js" */
+/** @import { Contender, Training } from "./timing.js" */
+
+/** @param {any} [options] of `compile` @returns {Promise<Contender>} */
+export async function load(options = {}) {
+  return {
+    prepare: (workload) => {
+      const data = dataOf(workload);
+      const initialWeights = namedWeights(workload);
+      return async () => training(await compile(specOf(workload, 1e9), { ...options, data, initialWeights }));
+    },
+    release,
+  };
+}
+
+/** @param {Workload} workload @returns {Record<string, {shape: number[], data: Float32Array}>} */
+function namedWeights(workload) {
+  const entries = weightsOf(workload).flatMap(({ name, shape, kernel, bias }) => [
+    [`${name}.kernel`, { shape, data: kernel }],
+    [`${name}.bias`, { shape: [bias.length], data: bias }],
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** @param {Awaited<ReturnType<typeof compile>>} session @returns {Training} */
+function training(session) {
+  return {
+    session,
+    async run(steps) {
+      let loss = NaN;
+      await session.run({ steps, onTelemetry: (points) => void (loss = points[points.length - 1].loss ?? NaN) });
+      return loss;
+    },
+    facts: () => {
+      const { renderer, drawsPerStep, glCallsPerStep, peakTextureBytes, textures, timings } = session.record;
+      return { renderer, drawsPerStep, glCallsPerStep, peakBytes: peakTextureBytes, textures, compileMs: timings.compileMs };
+    },
+    dispose: () => session.dispose(),
+  };
+}
 
 /**
- * @param {string} name of a workload
- * @param {{ms?: number, options?: any}} [how] `ms`: how long to measure
+ * One workload in the page at hand, for work on the engine: milliseconds a step in steady state.
+ * @param {string} name of a workload @param {{ms?: number, options?: any}} [how] `ms`: how long to measure
  */
 export async function measure(name, { ms = 1000, options = {} } = {}) {
   const workload = workloads.find((w) => w.name === name);
-  if (!workload) throw new Error(`no workload ${name}`);
+  if (!workload) throw new Error(`no workload ${name}; there are ${workloads.map((w) => w.name).join(", ")}`);
+  const { prepare } = await load(options);
+  const start = prepare(workload);
   const started = performance.now();
-  const session = await compile(specOf(workload, 1e9), { ...options, data: dataOf(workload) });
+  const trained = await start();
   try {
-    await session.run({ steps: 1 });
+    await trained.run(1);
     const firstStepMs = performance.now() - started;
-    let loss = NaN;
-    const onTelemetry = (/** @type {any[]} */ points) => (loss = points[points.length - 1].loss);
-    // Find how many steps fill the time, which also warms up.
-    let steps = 4;
-    let took = 0;
-    for (;;) {
-      const start = performance.now();
-      await session.run({ steps, onTelemetry });
-      took = performance.now() - start;
-      if (took > ms / 3) break;
-      steps = Math.ceil(steps * Math.min(8, Math.max(1.5, ms / 2 / took)));
-    }
-    steps = Math.max(1, Math.round((steps * ms) / took));
-    const start = performance.now();
-    await session.run({ steps, onTelemetry });
-    const msPerStep = (performance.now() - start) / steps;
-    const { drawsPerStep, glCallsPerStep, peakTextureBytes, timings, renderer } = session.record;
-    return { name, msPerStep, steps, loss, firstStepMs, compileMs: timings.compileMs, drawsPerStep, glCallsPerStep, peakTextureBytes, renderer };
+    const steps = await calibrate(trained, ms);
+    const began = performance.now();
+    const loss = await trained.run(steps);
+    const msPerStep = (performance.now() - began) / steps;
+    return { name, msPerStep, steps, loss, firstStepMs, ...trained.facts(), peakTextureBytes: trained.facts().peakBytes };
   } finally {
-    await session.dispose();
+    await trained.dispose();
   }
 }
-
-export { probe };
