@@ -5,6 +5,8 @@ from __future__ import annotations
 import zipfile
 from typing import IO
 
+from texelgrad.zips import UNREADABLE
+
 FORMATS = ("npz", "csv", "parquet", "safetensors", "images")
 _SUFFIXES = {"npz": "npz", "csv": "csv", "parquet": "parquet", "safetensors": "safetensors"}
 _TYPES = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet"}
@@ -33,7 +35,7 @@ def _has_arrays(file: IO[bytes]) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except UNREADABLE:
         return True
     finally:
         file.seek(0)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.read_npz import UNREADABLE, is_plausible
 from texelgrad.rows import Rows, Spool
+from texelgrad.zips import UNREADABLE, is_plausible
 
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 _MAX_FILES = 1_000_000
@@ -30,7 +30,7 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], li
     """
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise _not_one(f"is not a zip file: {error}", None) from error
     with archive:
         members = _members(archive)
@@ -58,7 +58,9 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], li
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """The images, sorted by class and name; raises Invalid where something else is among them."""
-    files = [item for item in archive.infolist() if not item.is_dir()]
+    files = [
+        item for item in archive.infolist() if not item.filename.endswith("/")
+    ]  # is_dir() stumbles over an empty name
     files = [item for item in files if not item.filename.startswith("__MACOSX/")]
     if not 1 <= len(files) <= _MAX_FILES:
         raise _not_one("has no images, or too many", len(files))

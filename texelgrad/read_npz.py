@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from typing import IO
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.read_npy import Refused, copy_npy
 from texelgrad.rows import Rows
+from texelgrad.zips import UNREADABLE, is_plausible
 
 _MEMBERS = ("x.npy", "y.npy")
-_MAX_RATIO = 1032  # of deflate
-
-# RuntimeError: encrypted; NotImplementedError: a compression that Python lacks
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-)
 
 
 def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
     """The arrays `x` and `y`; raises Invalid with every fault where the file is anything else."""
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise Invalid([Fault("file", f"is not an npz file: {error}", None, "npz with x and y")]) from error
     with archive:
         sizes = {item.filename: item.file_size for item in archive.infolist()}
@@ -55,13 +43,6 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
     if faults:
         raise Invalid(faults)
     return arrays[0], arrays[1]
-
-
-def is_plausible(item: zipfile.ZipInfo) -> bool:
-    """Whether so many bytes can come out: a tiny file must not make us reserve all that the limit allows."""
-    if item.compress_type == zipfile.ZIP_STORED:
-        return item.file_size == item.compress_size
-    return item.compress_type == zipfile.ZIP_DEFLATED and item.file_size <= _MAX_RATIO * item.compress_size
 
 
 def _read_member(archive: zipfile.ZipFile, member: str) -> Rows:
