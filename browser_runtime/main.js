@@ -53,10 +53,14 @@ async function train() {
     shaderUrl: address("shaders/bundle.json"),
     allowSoftware: job.allow_software,
     signal: abort.signal,
-    data: { x: await readArrays(job.data.inputs), y: await readArrays(job.data.targets) },
+    data: { x: sourceOf(job.data.inputs), y: sourceOf(job.data.targets) },
   });
+  const { renderer, drawsPerStep, peakTextureBytes, timings } = session.record;
+  const mib = (peakTextureBytes / 2 ** 20).toFixed(1);
+  console.info(`compiled in ${Math.round(timings.compileMs)} ms: ${drawsPerStep} draws a step, ${mib} MiB of textures, on ${renderer}`);
   try {
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
+    if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
     await post("weights", new Blob([await session.weightsFile()]));
     await postJson("result", { record: { ...session.record, resumed }, final });
@@ -108,19 +112,10 @@ async function runInPieces(session, spec, diagnoseAt) {
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
 }
 
-/**
- * @param {Record<string, ArrayDescription>} arrays
- * @returns {Promise<any>} the one array, or a map of several, as `{shape, dtype, data}`
- */
-async function readArrays(arrays) {
-  const entries = await Promise.all(
-    Object.entries(arrays).map(async ([name, { shape, dtype, url }]) => {
-      const bytes = await (await get(url)).arrayBuffer();
-      const data = dtype === "int32" ? new Int32Array(bytes) : new Float32Array(bytes);
-      return /** @type {const} */ ([name, { shape, dtype, data }]);
-    }),
-  );
-  return entries.length === 1 ? entries[0][1] : Object.fromEntries(entries);
+/** The engine's thread reads the array itself, window by window. @param {Record<string, ArrayDescription>} arrays one of them */
+function sourceOf(arrays) {
+  const [{ shape, dtype, url }] = Object.values(arrays);
+  return { shape, dtype, url: address(url) };
 }
 
 /** @param {any} error */
@@ -129,7 +124,9 @@ async function reportFailure(error) {
   const { code, message, field = null, detail = {} } = error;
   const { step = null } = detail;
   const failure = error instanceof EngineError ? { code, message } : { code: "internal", message: String(error?.stack ?? error) };
-  await postJson("failure", { ...failure, field, step, detail });
+  await postJson("failure", { ...failure, field, step, detail }).catch((cause) => {
+    if (!(cause instanceof Fenced)) throw cause;
+  });
 }
 
 /** @param {string} path @returns {string} */

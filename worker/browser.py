@@ -7,7 +7,7 @@ import collections
 import contextlib
 import logging
 import shutil
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyppeteer  # pyright: ignore[reportMissingTypeStubs]
 from texelgrad.domain import Cause
 from texelgrad.processes import end_session
 from worker.chromium import Chromium, EnvironmentFault, Recipe, browser_environment
+from worker.console import Line, console_line, exception_line
 
 _log = logging.getLogger(__name__)
 _CONTROL_S = 10.0  # for a command that needs no GPU
@@ -62,6 +63,10 @@ class Browser:
         self.died: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._watchers = [asyncio.create_task(self._drain_stderr()), asyncio.create_task(self._watch_exit())]
         self._client: Any = None  # pyppeteer's CDP session of the page
+        self._url = ""  # of the page
+        self.on_line: Callable[[str, str], None] = (
+            _log_line  # level and text of what the page's console shows
+        )
 
     @property
     def session_id(self) -> int:
@@ -96,11 +101,14 @@ class Browser:
         )
         page: Any = (await self._race(browser.pages(), _CONTROL_S, "list its pages"))[0]
         self._client = page._client  # noqa: SLF001 - raw CDP has no public name, pyppeteer's wrappers no deadlines
+        self._url = url
+        self._listen(self._client)
+        page.on("workercreated", lambda worker: self._listen(worker._client))  # noqa: SLF001
         page.on("error", partial(self._die, "its page crashed"))
         browser.on("disconnected", partial(self._die, "it closed the connection"))
-        self._client.on("Fetch.requestPaused", partial(self._answer_request, url))
+        self._client.on("Fetch.requestPaused", self._answer_request)
         await self._send("Fetch.enable", patterns=[{"urlPattern": "*"}])
-        self._client.on("Log.entryAdded", self._note_console)
+        self._client.on("Log.entryAdded", self._note_entry)
         await self._send("Network.disable")  # its events echo every request's body
         await self._race(page.goto(url, timeout=deadline_s * 1000), deadline_s, "load the page")
         if await self._evaluate("typeof globalThis.texelgradPage", _CONTROL_S) != "object":
@@ -165,23 +173,39 @@ class Browser:
             raise BrowserDied(f"Chromium failed to {doing}: {self.died.result()}{self._last_words()}")
         raise BrowserDied(f"Chromium failed to {doing} within {deadline_s:g} s{self._last_words()}")
 
-    def _answer_request(self, base: str, event: dict[str, Any]) -> None:
+    def _answer_request(self, event: dict[str, Any]) -> None:
         """Let the page reach its own folder and nothing else."""
         request_url: str = event["request"]["url"]
-        allowed = request_url.startswith((base, f"blob:{base.split('/', 3)[0]}"))
-        if allowed:
+        if request_url.startswith(self._url):
             answer = self._client.send("Fetch.continueRequest", {"requestId": event["requestId"]})
         else:
-            _log.warning("request blocked: %s", request_url)
+            self._note("warning", f"request blocked: {request_url}")
             answer = self._client.send(
                 "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
             )
         answer.add_done_callback(_retrieve)
 
-    def _note_console(self, event: dict[str, Any]) -> None:
+    def _listen(self, client: Any) -> None:
+        """Hear the console of the page or of one of its workers, instead of pyppeteer, which stumbles over a worker's."""
+        lines: dict[str, Callable[[dict[str, Any]], Line]] = {
+            "Runtime.consoleAPICalled": console_line,
+            "Runtime.exceptionThrown": exception_line,
+        }
+        for event, line in lines.items():
+            client.remove_all_listeners(event)
+            client.on(event, lambda message, line=line: self._note(*line(message)))
+
+    def _note_entry(self, event: dict[str, Any]) -> None:
+        """What the browser itself shows on the console while the page loads, such as a module that is missing."""
         entry = event["entry"]
         if entry["level"] == "error":
-            self._stderr.append(f"console: {entry['text']}")
+            self._note("error", entry["text"])
+
+    def _note(self, level: str, text: str) -> None:
+        text = text.replace(self._url, "")  # it holds the attempt's secret
+        if level == "error":
+            self._stderr.append(f"console: {text}")
+        self.on_line(level, text)
 
     async def _endpoint(self) -> str:
         """The web socket address that Chromium writes into its profile when it listens."""
@@ -259,6 +283,11 @@ async def open_proved(
         "in containers NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility); software rendering needs Chromium's "
         "libvk_swiftshader.so and TEXELGRAD_ALLOW_SOFTWARE=true.",
     )
+
+
+def _log_line(level: str, text: str) -> None:
+    """Where lines go while the page serves no attempt."""
+    _log.log(logging.getLevelNamesMapping()[level.upper()], "page: %s", text)
 
 
 def _make_profile(profile: Path, chromium: Chromium) -> None:

@@ -156,12 +156,6 @@ def make_app(engine: Engine, port: AttemptPort, secret: str) -> Flask:
         port.weights(request.stream)
         return "", 204
 
-    @route("log", "POST")
-    def _log_line() -> tuple[str, int]:
-        line = _json()
-        port.log(str(line.get("level", "info")), str(line.get("message", "")))
-        return "", 204
-
     @route("result", "POST")
     def _result() -> tuple[str, int]:
         port.result(_json())

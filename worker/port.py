@@ -84,10 +84,6 @@ class AttemptPort(ABC):
         """Keep the final weights."""
 
     @abstractmethod
-    def log(self, level: str, message: str) -> None:
-        """Keep a line of the job's log."""
-
-    @abstractmethod
     def result(self, result: dict[str, Any]) -> None:
         """The run worked; nothing follows."""
 

@@ -30,7 +30,7 @@ _PIECE_BYTES = 1 << 20
 _CHECKPOINT_COPIES = 3  # of each parameter: itself, and what an optimizer keeps of it
 _NORMALIZATION_BYTES = 16  # offset and scale, float64, of each feature or channel
 _HEADER_BYTES = 4 << 20  # names, shapes and the spec
-_LEVELS = frozenset({"debug", "info", "warning", "error"})
+_MAX_LINES = 1000  # of one attempt's log
 _ORDER = (AttemptState.STARTING, AttemptState.TRAINING, AttemptState.SAVING)
 
 Emit = Callable[..., None]
@@ -49,6 +49,7 @@ class Recorder(AttemptPort):
         self._resumed_key: str | None = None
         self._checkpoint_key: str | None = None
         self._state = AttemptState.STARTING
+        self._lines = 0
         self._lock = threading.Lock()
 
     def begin(self, claim: Claim) -> None:
@@ -129,11 +130,6 @@ class Recorder(AttemptPort):
         self._store("weights", body, None)
 
     @override
-    def log(self, level: str, message: str) -> None:
-        with self._writing() as (session, attempt):
-            repository.append_log(session, *attempt, level if level in _LEVELS else "info", message)
-
-    @override
     def result(self, result: dict[str, Any]) -> None:
         with self._writing(AttemptState.SAVING) as (session, attempt):
             repository.save_record(session, *attempt, result["record"])
@@ -143,6 +139,15 @@ class Recorder(AttemptPort):
     def failure(self, failure: dict[str, Any]) -> None:
         code, message = str(failure.pop("code", "internal")), str(failure.pop("message", ""))
         self._emit("failed", code=code, message=message, failure=failure)
+
+    def log(self, level: str, message: str) -> None:
+        """Keep a line of the page's console: debug, info, warning or error. Of a flood only the beginning is kept."""
+        self._lines += 1
+        if self._lines == _MAX_LINES:
+            level, message = "warning", "further lines are not kept"
+        if self._lines <= _MAX_LINES:
+            with self._writing() as (session, attempt):
+                repository.append_log(session, *attempt, level, message)
 
     def _claimed(self) -> Claim:
         if self._claim is None:

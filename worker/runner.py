@@ -15,7 +15,9 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -115,6 +117,9 @@ async def _serve(
     browser: Browser, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
 ) -> None:
     """Obey the supervisor's lines until they end; say so if the browser dies first."""
+    keeping = ThreadPoolExecutor(
+        1, "page-log"
+    )  # one, so that lines stay in order; none waits for the database here
     browser.died.add_done_callback(
         lambda died: (
             None
@@ -124,16 +129,20 @@ async def _serve(
             )
         )
     )
-    while line := await lines.readline():
-        message: dict[str, Any] = json.loads(line)
-        try:
-            if "claim" in message:
-                recorder.begin(decode_claim(message["claim"]))
-                await browser.call("start", deadline_s=_START_S)
-            elif message.get("cancel"):
-                await browser.call("cancel", deadline_s=_CANCEL_S)
-        except (BrowserDied, PageRejected) as error:
-            reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
+    try:
+        while line := await lines.readline():
+            message: dict[str, Any] = json.loads(line)
+            try:
+                if "claim" in message:
+                    recorder.begin(decode_claim(message["claim"]))
+                    browser.on_line = partial(keeping.submit, recorder.log)
+                    await browser.call("start", deadline_s=_START_S)
+                elif message.get("cancel"):
+                    await browser.call("cancel", deadline_s=_CANCEL_S)
+            except (BrowserDied, PageRejected) as error:
+                reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
+    finally:
+        keeping.shutdown(wait=False, cancel_futures=True)
 
 
 async def _stdin() -> asyncio.StreamReader:
@@ -148,7 +157,7 @@ def main() -> None:
     """Run with the events on the stdout that we were given, and everybody else's prints on stderr."""
     events = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    settings = Settings()
+    settings = Settings.load()
     logging.basicConfig(
         level=settings.log_level, format="%(asctime)s runner %(levelname)s %(name)s: %(message)s"
     )

@@ -210,7 +210,7 @@ def test_checkpoints(client: FlaskClient, db: Database):
 
 
 def test_logs_in_pages(client: FlaskClient, db: Database):
-    """All attempts' lines in their order; by level."""
+    """All attempts' lines in their order, each with its end; by level."""
     job = post_job(client)
     for worker in ("w1", "w2"):
         claimed = claim(db, worker)
@@ -218,7 +218,7 @@ def test_logs_in_pages(client: FlaskClient, db: Database):
             with db.write() as session:
                 text = f"{worker} {number}"
                 repository.append_log(session, claimed.attempt_id, claimed.token, level, text)
-        finish(db, claimed, "lost", "runner_died")
+        finish(db, claimed, "lost", "runner_died", f"of {worker}")
     path = f"/v1/jobs/{job['id']}/logs"
     seen: list[str] = []
     cursor = ""
@@ -226,9 +226,50 @@ def test_logs_in_pages(client: FlaskClient, db: Database):
         page = get(client, f"{path}?limit=2{cursor and '&cursor=' + cursor}")
         seen += [line["message"] for line in page["items"]]
         cursor = page["next_cursor"]
-    assert seen == [f"{worker} {number}" for worker in ("w1", "w2") for number in range(3)]
+    ends = [
+        [f"{worker} {n}" for n in range(3)] + [f"lost: runner_died: of {worker}"] for worker in ("w1", "w2")
+    ]
+    assert seen == ends[0] + ends[1]
     errors = get(client, f"{path}?level=error")["items"]
     assert [(line["attempt"], line["message"]) for line in errors] == [(1, "w1 1"), (2, "w2 1")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause", "message", "line"),
+    [
+        ("succeeded", "completed", None, ("info", "succeeded: completed")),
+        ("failed", "non_finite_loss", "at step 3", ("error", "failed: non_finite_loss: at step 3")),
+        ("cancelled", "cancelled", None, ("info", "cancelled: cancelled")),
+        ("lost", "stalled", "no progress", ("warning", "lost: stalled: no progress")),
+    ],
+)
+def test_the_log_says_how_an_attempt_ended(
+    client: FlaskClient, db: Database, outcome: str, cause: str, message: str | None, line: tuple[str, str]
+):
+    """Also where its page wrote nothing."""
+    job = post_job(client)
+    claimed = claim(db)
+    advance(db, claimed, "starting", "training", "saving")
+    write_artifact(db, claimed, "weights", b"weights")
+    finish(db, claimed, outcome, cause, message)
+    (last,) = get(client, f"/v1/jobs/{job['id']}/logs")["items"]
+    assert (last["level"], last["message"]) == line
+
+
+def test_the_log_says_that_a_worker_was_lost(client: FlaskClient, db: Database):
+    """Whoever noticed it: nobody of that worker's is left to write."""
+    job = post_job(client)
+    claim(db, lease_s=-1)
+    with db.write() as session:
+        repository.reap_expired(session)
+    claim(db, "w2")
+    with db.write() as session:
+        repository.release_attempts(session, "w2")
+    lines = get(client, f"/v1/jobs/{job['id']}/logs?level=warning")["items"]
+    assert [(line["attempt"], line["message"].split(": ")[1]) for line in lines] == [
+        (1, "lease_expired"),
+        (2, "worker_died"),
+    ]
 
 
 def test_a_deadline_aborts_what_still_waits(client: FlaskClient, db: Database):

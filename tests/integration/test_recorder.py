@@ -16,7 +16,7 @@ from texelgrad.datasets import normalise
 from texelgrad.db import Database
 from texelgrad.errors import Fenced
 from texelgrad.models import Artifact, Attempt, Job
-from texelgrad.repository import Claim
+from texelgrad.repository import Claim, logs
 from texelgrad.store import store_dataset
 from worker.port import Metrics
 from worker.recorder import Recorder
@@ -169,6 +169,17 @@ def test_a_fenced_attempt_writes_nothing(db: Database, recorder: Recorder, claim
     with db.read() as session:
         assert repository.curves(session, claimed.job_id) == {}
         assert session.query(Artifact).filter_by(attempt_id=claimed.attempt_id).count() == 0
+
+
+def test_lines_of_the_page_are_kept(db: Database, recorder: Recorder, claimed: Claim):
+    """Of a flood the beginning, and the word that there was more."""
+    for number in range(1003):
+        recorder.log("error" if number == 1 else "debug", f"line {number}")
+    with db.read() as session:
+        lines = [line for _, line in logs.log_lines(session, claimed.job_id, (0, 0), 2000)]
+    assert len(lines) == 1000
+    assert [(line.level, line.message) for line in lines[:2]] == [("debug", "line 0"), ("error", "line 1")]
+    assert (lines[-1].level, lines[-1].message) == ("warning", "further lines are not kept")
 
 
 def test_a_database_that_is_away_costs_the_attempt_not_the_job(

@@ -60,9 +60,6 @@ class FakePort(AttemptPort):
     def weights(self, body: IO[bytes]) -> None:
         self._keep("weights", body.read())
 
-    def log(self, level: str, message: str) -> None:
-        self._keep("log", (level, message))
-
     def result(self, result: dict[str, Any]) -> None:
         self._keep("result", result)
 
@@ -211,7 +208,6 @@ def test_posts_reach_the_port(page: httpx.Client, port: FakePort) -> None:
     assert page.post("diagnostics", json={"float32": True}).status_code == 204
     assert page.post("checkpoint?step=500", content=large).status_code == 204
     assert page.post("weights", content=large).status_code == 204
-    assert page.post("log", json={"level": "warning", "message": "slow"}).status_code == 204
     assert page.post("result", json={"final": {"step": 3}}).status_code == 204
     assert page.post("failure", json={"code": "gl_error"}).status_code == 204
     assert page.post("checkpoint", content=b"").status_code == 400
@@ -219,7 +215,6 @@ def test_posts_reach_the_port(page: httpx.Client, port: FakePort) -> None:
         ("diagnostics", {"float32": True}),
         ("checkpoint", (500, large)),
         ("weights", large),
-        ("log", ("warning", "slow")),
         ("result", {"final": {"step": 3}}),
         ("failure", {"code": "gl_error"}),
     ]
@@ -228,5 +223,4 @@ def test_posts_reach_the_port(page: httpx.Client, port: FakePort) -> None:
 def test_fenced_attempt_answers_409(page: httpx.Client, port: FakePort) -> None:
     """A page whose attempt was taken away hears of it at its next POST, however large."""
     port.fenced = True
-    assert page.post("log", json={"message": "x"}).status_code == 409
     assert page.post("diagnostics", json={}).status_code == 409

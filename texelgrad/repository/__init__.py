@@ -30,8 +30,8 @@ from texelgrad.repository.jobs import (
     queued_counts,
     request_cancel,
 )
+from texelgrad.repository.logs import append_log
 from texelgrad.repository.telemetry import (
-    append_log,
     append_metrics,
     chunks_after,
     curves,

@@ -27,6 +27,15 @@ from texelgrad.errors import Conflict, Fenced, IllegalTransition
 from texelgrad.jsonable import jsonable
 from texelgrad.models import Artifact, Attempt, DatasetArray, Job, Worker
 from texelgrad.repository.locks import lock_attempt, lock_job, move_job, write_event
+from texelgrad.repository.logs import write_line
+
+_LEVELS = {
+    AttemptState.SUCCEEDED: "info",
+    AttemptState.CANCELLED: "info",
+    AttemptState.LOST: "warning",
+    AttemptState.FAILED: "error",
+}
+"""How loud an attempt's end stands in the job's log."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +249,9 @@ def _end(
     attempt.cause, attempt.message, attempt.ended_at = cause, message, now
     job = lock_job(session, attempt.job_id)
     _attempt_event(session, job, attempt)
+    write_line(
+        session, attempt, _LEVELS[outcome], f"{outcome}: {cause}" + (f": {message}" if message else "")
+    )
 
     state = _verdict(job, outcome, cause)
     if state == JobState.QUEUED and POLICIES[cause] == Policy.ENVIRONMENT:

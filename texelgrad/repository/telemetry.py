@@ -1,4 +1,4 @@
-"""What a running attempt reports (curves, progress, record, diagnostics, log), and the curves as readers see them."""
+"""What a running attempt reports (curves, progress, record, diagnostics), and the curves as readers see them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any
 from sqlalchemy import Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 
-from texelgrad.db import now_us
 from texelgrad.jsonable import jsonable
 from texelgrad.metrics import Curve, Piece, assemble
-from texelgrad.models import Attempt, LogLine, MetricChunk
+from texelgrad.models import Attempt, MetricChunk
 from texelgrad.repository.jobs import current_attempt
 from texelgrad.repository.locks import lock_attempt, lock_job
-
-_MAX_MESSAGE = 4096  # characters of a log line
 
 
 def append_metrics(
@@ -111,15 +108,6 @@ def _chromium(attempt: Attempt) -> str | None:
 def save_diagnostics(session: Session, attempt_id: str, token: str, report: dict[str, Any]) -> None:
     """Store the precision report of the attempt's device, in place of an earlier one. Raises Fenced."""
     lock_attempt(session, attempt_id, token).diagnostics = jsonable(report)
-    session.flush()
-
-
-def append_log(session: Session, attempt_id: str, token: str, level: str, message: str) -> None:
-    """Append a line to the attempt's log, cut to 4,096 characters. Raises Fenced."""
-    lock_attempt(session, attempt_id, token)
-    last = session.scalar(select(func.max(LogLine.seq)).where(LogLine.attempt_id == attempt_id)) or 0
-    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_MAX_MESSAGE]  # PostgreSQL has no NUL in text
-    session.add(LogLine(attempt_id=attempt_id, seq=last + 1, at=now_us(session), level=level, message=text))
     session.flush()
 
 
