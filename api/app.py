@@ -38,7 +38,7 @@ from texelgrad.hints import Publisher
 
 def create_app(settings: Settings | None = None) -> Flask:
     """The application with its own connections; made after a fork, once in each process."""
-    settings = settings or Settings()
+    settings = settings or Settings.load()
     app = OpenAPI(
         "api",
         info=Info(title="texelgrad", version=__version__, description="Trains neural networks in Chromium."),

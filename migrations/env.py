@@ -12,7 +12,7 @@ from texelgrad.models_access import ApiKey
 
 assert ApiKey.metadata is Base.metadata  # both files' tables are known now
 
-database: Database = context.config.attributes.get("database") or Database(Settings().database)
+database: Database = context.config.attributes.get("database") or Database(Settings.load().database)
 
 with database.engine.connect() as connection:
     driver_connection = connection.connection.driver_connection

@@ -36,7 +36,7 @@ def main() -> None:
     """Check the part named on the command line."""
     if len(sys.argv) != 2 or sys.argv[1] not in ("worker", "keeper"):
         sys.exit("usage: health.py worker|keeper")
-    sys.exit(fault_of(sys.argv[1], Database(Settings().database)))
+    sys.exit(fault_of(sys.argv[1], Database(Settings.load().database)))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -17,6 +18,7 @@ from types import FrameType
 from texelgrad import repository
 from texelgrad.config import Settings
 from texelgrad.db import Database, now_us
+from texelgrad.errors import Invalid, fault_line
 from texelgrad.hints import Publisher
 from texelgrad.presence import vacated
 from texelgrad.repository.sweep import sweep_artifacts
@@ -49,19 +51,22 @@ class Keeper:
         return True
 
     def run(self, stop: threading.Event) -> None:
-        """Do rounds until `stop` is set, then give up the lease."""
+        """Do rounds until `stop` is set, then give up the lease and send what is under way."""
         while not stop.is_set():
             self._try(self.round)
             stop.wait(self._settings.keeper_period_s)
+        self._try(self._resign)  # first: a receiver may take longer to answer than we are let live
         self._webhooks.close()
-        with self._db.write() as session:
-            repository.release_lease(session, _LEASE, self._holder)
 
     def _try(self, duty: Callable[[], object]) -> None:
         try:
             duty()
         except Exception:  # noqa: BLE001 - the database or the broker may be away for a while
             _log.exception("keeper: %s failed", getattr(duty, "__name__", duty))
+
+    def _resign(self) -> None:
+        with self._db.write() as session:
+            repository.release_lease(session, _LEASE, self._holder)
 
     def _release(self) -> None:
         release_dead(self._db)
@@ -111,7 +116,10 @@ def release(db: Database, worker_id: str) -> None:
 
 def main() -> None:
     """Run a keeper until SIGTERM or SIGINT."""
-    settings = Settings()
+    try:
+        settings = Settings.load()
+    except Invalid as error:
+        sys.exit("\n".join(map(fault_line, error.faults)))
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     stop = threading.Event()
 

@@ -28,7 +28,7 @@ class _Child:
     foreman: Foreman | None = None
 
 
-settings = Settings()
+settings = Settings.load()
 # Of the main process, and so of each of its pool processes in turn; host names and process ids may not be unique.
 _worker_id = f"{socket.gethostname()}-{settings.queue}-{secrets.token_hex(4)}"
 app = Celery("texelgrad", broker=settings.broker)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +14,8 @@ from pydantic import ValidationError
 from texelgrad.config import Settings
 from texelgrad.errors import Invalid
 from worker.chromium import RECIPES
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +76,20 @@ def test_a_wrong_variable_is_told_by_its_name(
     assert list(faults) == ["TEXELGRAD_PORT"]
     assert repr(value) in fault.message
     assert legal in f"{fault.message} {fault.legal}"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [("-m", "texelgrad.keeper"), ("-c", "import worker.app"), ("-c", "import api.app; api.app.create_app()")],
+)
+def test_each_part_says_what_is_wrong_where_it_is_started_alone(
+    monkeypatch: pytest.MonkeyPatch, part: tuple[str, str]
+):
+    """The last line names the variable and its value; the process ends."""
+    monkeypatch.setenv("TEXELGRAD_LOG_LEVEL", "loud")
+    done = subprocess.run([sys.executable, *part], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "TEXELGRAD_LOG_LEVEL: 'loud'" in done.stderr.splitlines()[-1]
 
 
 def test_right_variables_are_not_refused(monkeypatch: pytest.MonkeyPatch):
