@@ -131,7 +131,10 @@ def _queued(job: JobFacts, workers: Sequence[WorkerFacts]) -> Iterator[Reason]:
         yield Reason("backing_off", f"It may be claimed again in {job.wait_s:.0f} s{why}.")
     yield _of_workers(job, workers)
     if job.ahead:
-        yield Reason("behind_others", f"{_count(job.ahead, 'older job')} of queue {job.queue} come first.")
+        older = _count(
+            job.ahead, f"older job of queue {job.queue} comes", f"older jobs of queue {job.queue} come"
+        )
+        yield Reason("behind_others", f"{older} first.")
     if job.deadline_s is not None:
         yield Reason("deadline", f"It is aborted unless it starts within {job.deadline_s:.0f} s.")
 
@@ -155,7 +158,8 @@ def _of_workers(job: JobFacts, workers: Sequence[WorkerFacts]) -> Reason:
         return Reason("soon", "A worker is idle and takes the next job within seconds.")
     if any(worker.state == "starting" for worker in usable):
         return Reason("workers_starting", "A worker is starting its browser.")
-    return Reason("workers_busy", f"{_count(len(usable), 'worker')} of queue {job.queue} are busy.")
+    busy = _count(len(usable), f"worker of queue {job.queue} is", f"workers of queue {job.queue} are")
+    return Reason("workers_busy", f"{busy} busy.")
 
 
 def _running(job: JobFacts) -> Iterator[Reason]:
@@ -178,7 +182,7 @@ def _ended(job: JobFacts) -> Iterator[Reason]:
     if job.state == JobState.FAILED and job.cause in POLICIES:
         policy = POLICIES[Cause(job.cause)]
         if policy == Policy.RETRY:
-            text = f"{_count(len(job.attempts), 'try', 'tries')} were made, and no more are allowed."
+            text = f"{_count(len(job.attempts), 'try was', 'tries were')} made, and no more are allowed."
             yield Reason("attempts_used_up", text)
         elif policy == Policy.ENVIRONMENT:
             yield Reason("environment", "No worker that tried it was able to; none of that counts as a try.")
@@ -198,5 +202,5 @@ def _meaning(cause: str | None) -> str:
     return CAUSES[Cause(cause)][0] if cause in list(Cause) else "the cause is not known"
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

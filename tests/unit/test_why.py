@@ -68,6 +68,27 @@ def test_the_first_reason(job: JobFacts, workers: list[WorkerFacts], expected: s
     assert answer["summary"].endswith("."), answer["summary"]
 
 
+@pytest.mark.parametrize(
+    ("number", "sentences"),
+    [
+        (1, ["1 worker of queue gpu is busy.", "1 older job of queue gpu comes first."]),
+        (2, ["2 workers of queue gpu are busy.", "2 older jobs of queue gpu come first."]),
+    ],
+)
+def test_numbers_in_sentences(number: int, sentences: list[str]):
+    """One is, several are."""
+    workers = [replace(IDLE, id=f"w{index}", state="busy") for index in range(number)]
+    reasons = explain(replace(QUEUED, ahead=number), workers)["reasons"]
+    assert [reason["text"] for reason in reasons] == sentences
+
+
+@pytest.mark.parametrize(("number", "begins"), [(1, "1 try was made"), (3, "3 tries were made")])
+def test_numbers_of_tries(number: int, begins: str):
+    """Where only one was allowed, too."""
+    job = replace(QUEUED, state="failed", cause="lease_expired", attempts=[LOST] * number)
+    assert explain(job, [])["reasons"][1]["text"].startswith(begins)
+
+
 def test_tries_that_are_used_up():
     """Each lost try is told once, and that no more are allowed."""
     tries = [replace(LOST, number=number) for number in (1, 2, 3)]
