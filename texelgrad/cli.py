@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from texelgrad import __version__
+from texelgrad.cli_jobs import COMMANDS, figure, print_json, writable
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import Readable
@@ -24,15 +24,6 @@ _INTERRUPTED = 130
 _ANY_DATASET = "ds_" + "0" * 26  # stands for the data set that is not uploaded yet
 console = console_of()
 complaints = console_of(stderr=True)
-
-
-def _writable(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """The file to write, refused before anything is trained for it where it can't be."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(path.parent)!r}; make it first")
-    if path is not None and path.is_dir():
-        raise click.BadParameter(f"{str(path)!r} is a folder; name a file")
-    return path
 
 
 @click.group(cls=Readable, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,7 +41,8 @@ def main(context: click.Context, url: str | None) -> None:
     context.obj = url
 
 
-main.add_command(keys)
+for command in (*COMMANDS, keys, workers):
+    main.add_command(command)
 
 
 @main.command()
@@ -68,9 +60,6 @@ def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
     keys_required(settings)  # before anything starts
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     Supervisor(settings, say=_say).run()
-
-
-main.add_command(workers)
 
 
 @main.command()
@@ -94,7 +83,7 @@ def migrate() -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    callback=_writable,
+    callback=writable,
     help="Write the weights there, as safetensors.",
 )
 @click.pass_obj
@@ -117,47 +106,6 @@ def train(url: str | None, spec: Path, data: Path | None, target: str | None, ou
 
 
 @main.command()
-@click.option("--status", help="Only jobs in this state.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1))
-@click.pass_obj
-def jobs(url: str | None, status: str | None, limit: int) -> None:
-    """List jobs, newest first."""
-    table = Table(box=None)
-    table.add_column("id", no_wrap=True)
-    table.add_column("name", max_width=30 if console.is_terminal else None, no_wrap=True)
-    for heading in ("state", "step", "loss"):
-        table.add_column(heading)
-    with Client(url) as client:
-        for _, job in zip(range(limit), client.jobs(status=status), strict=False):
-            steps = f"{job['step']}/{job['total_steps'] or '?'}"
-            state = f"{job['state']} ({job['cause']})" if job["state"] == "failed" else job["state"]
-            table.add_row(job["id"], job["name"], state, steps, _figure(job, "loss"))
-    console.print(table)
-
-
-@main.command()
-@click.argument("job_id")
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), callback=_writable, help="File to write."
-)
-@click.option("--format", "format_", default="safetensors", type=click.Choice(["safetensors", "npz"]))
-@click.pass_obj
-def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
-    """Download a job's trained weights."""
-    with Client(url) as client:
-        console.print(str(client.download_weights(job_id, out, format=format_)))
-
-
-@main.command()
-@click.argument("job_id")
-@click.pass_obj
-def cancel(url: str | None, job_id: str) -> None:
-    """Cancel a job."""
-    with Client(url) as client:
-        console.print(client.cancel(job_id)["state"])
-
-
-@main.command()
 @click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
@@ -167,16 +115,7 @@ def cancel(url: str | None, job_id: str) -> None:
 def estimate(url: str | None, spec: Path, data: Path | None, target: str | None) -> None:
     """Say what the job would take, without queueing it."""
     with Client(url) as client:
-        _print_json(client.estimate(_with_data(client, _read_spec(spec), data, target)))
-
-
-@main.command()
-@click.argument("job_id")
-@click.pass_obj
-def diagnostics(url: str | None, job_id: str) -> None:
-    """Show the precision report of the device that trained a job, as JSON."""
-    with Client(url) as client:
-        _print_json(client.diagnostics(job_id))
+        print_json(client.estimate(_with_data(client, _read_spec(spec), data, target)))
 
 
 def _watch(client: Client, job: Job) -> Job:
@@ -194,18 +133,13 @@ def _watch(client: Client, job: Job) -> Job:
         def show(job: Job) -> None:
             named = (("loss", "loss"), ("val_loss", "val loss"), ("val_accuracy", "val accuracy"))
             figures = "  ".join(
-                f"{label} {_figure(job, key)}" for key, label in named if key in job["metrics"]
+                f"{label} {figure(job, key)}" for key, label in named if key in job["metrics"]
             )
             progress.update(
                 bar, completed=job["step"], total=job["total_steps"] or 1, state=job["state"], figures=figures
             )
 
         return client.wait(job["id"], show)
-
-
-def _figure(job: Job, key: str) -> str:
-    value = job["metrics"].get(key)
-    return f"{value:.4g}" if isinstance(value, (int, float)) else str(value or "")
 
 
 def _read_spec(path: Path) -> dict[str, Any]:
@@ -234,10 +168,6 @@ def _on_dataset(spec: dict[str, Any], dataset_id: str) -> dict[str, Any]:
     """The spec with this data set; data that is no object is left for the check to refuse."""
     data = spec.get("data", {})
     return {**spec, "data": {**data, "dataset": dataset_id}} if isinstance(data, dict) else spec
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2))
 
 
 def _say(line: str) -> None:

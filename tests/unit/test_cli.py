@@ -12,7 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from texelgrad import Client, cli
+from texelgrad import Client, cli, cli_jobs
 
 Service = dict[str, Any]
 JOB: dict[str, Any] = {
@@ -58,7 +58,8 @@ def texelgrad(monkeypatch: pytest.MonkeyPatch, seen: list[httpx.Request]) -> Cal
 
     def run(words: list[str], answers: Service) -> Result:
         transport = httpx.MockTransport(partial(_serve, answers, seen))
-        monkeypatch.setattr(cli, "Client", partial(Client, transport=transport))
+        for module in (cli, cli_jobs):
+            monkeypatch.setattr(module, "Client", partial(Client, transport=transport))
         return CliRunner().invoke(cli.main, ["--url", "http://service", *words])
 
     return run
@@ -92,6 +93,88 @@ def test_weights_are_written(texelgrad: Callable[..., Result], tmp_path: Path, s
 def test_cancelling(texelgrad: Callable[..., Result]):
     answer = {"POST /v1/jobs/job_01/cancel": (202, {**JOB, "state": "running"})}
     assert texelgrad(["cancel", "job_01"], answer).output == "running\n"
+
+
+@pytest.mark.parametrize("command", ["retry", "resume"])
+def test_following_up(texelgrad: Callable[..., Result], seen: list[httpx.Request], command: str):
+    """The new job's id alone, for a script; under a key, so that a repeated request makes no second one."""
+    answer = {f"POST /v1/jobs/job_01/{command}": (202, {**JOB, "id": "job_02", "state": "queued"})}
+    assert texelgrad([command, "job_01"], answer).output == "job_02\n"
+    assert seen[0].headers["Idempotency-Key"]
+
+
+def test_deleting(texelgrad: Callable[..., Result]):
+    """A refusal fails the command."""
+    call = "DELETE /v1/jobs/job_01"
+    assert texelgrad(["delete", "job_01"], {call: (204, b"")}).output == "job_01 is deleted\n"
+    problem = {"code": "conflict", "detail": "job_01 is running", "errors": []}
+    refused = texelgrad(["delete", "job_01"], {call: (409, problem)})
+    assert refused.exit_code == 1
+    assert "job_01 is running" in refused.stderr
+
+
+def test_why(texelgrad: Callable[..., Result]):
+    """The most telling reason first, each on a line."""
+    reasons = [
+        {"code": "soon", "text": "A worker is idle."},
+        {"code": "deadline", "text": "It is aborted soon."},
+    ]
+    answer = {"GET /v1/jobs/job_01/why": (200, {"summary": "A worker is idle.", "reasons": reasons})}
+    assert texelgrad(["why", "job_01"], answer).output == "A worker is idle.\nIt is aborted soon.\n"
+
+
+def test_logs(texelgrad: Callable[..., Result], seen: list[httpx.Request]):
+    """A line with its time, try and level, as it is: rich would take brackets for markup."""
+    line = {
+        "at": "2027-01-31T18:00:00Z",
+        "attempt": 2,
+        "level": "error",
+        "message": "failed: [red] at step 3",
+    }
+    page = {"items": [line], "next_cursor": None}
+    result = texelgrad(["logs", "job_01", "--level", "error"], {"GET /v1/jobs/job_01/logs": (200, page)})
+    assert result.output == "2027-01-31T18:00:00Z try 2 error: failed: [red] at step 3\n"
+    assert seen[0].url.params["level"] == "error"
+
+
+CHECKPOINTS = {
+    "items": [
+        {"id": f"art_{step}", "step": step, "size": 9, "created_at": "2027-01-31T18:00:00Z"}
+        for step in (6, 3)
+    ],
+    "next_cursor": None,
+}
+
+
+def test_checkpoints_are_listed(texelgrad: Callable[..., Result]):
+    """One line each."""
+    lines = texelgrad(["checkpoints", "job_01"], {"GET /v1/jobs/job_01/checkpoints": (200, CHECKPOINTS)})
+    assert [line.split() for line in lines.output.splitlines()[1:]] == [
+        ["art_6", "6", "9", "2027-01-31T18:00:00Z"],
+        ["art_3", "3", "9", "2027-01-31T18:00:00Z"],
+    ]
+
+
+@pytest.mark.parametrize(("words", "chosen"), [([], "art_6"), (["--id", "art_3"], "art_3")])
+def test_a_checkpoint_is_written(
+    texelgrad: Callable[..., Result], tmp_path: Path, words: list[str], chosen: str
+):
+    """The furthest, unless another is named."""
+    answers = {
+        "GET /v1/jobs/job_01/checkpoints": (200, CHECKPOINTS),
+        f"GET /v1/jobs/job_01/checkpoints/{chosen}": (200, b"state"),
+    }
+    result = texelgrad(["checkpoints", "job_01", "--out", str(tmp_path / "c"), *words], answers)
+    assert (result.exit_code, (tmp_path / "c").read_bytes()) == (0, b"state")
+
+
+def test_a_checkpoint_that_is_not_there(texelgrad: Callable[..., Result], tmp_path: Path):
+    """Neither of a job without one, nor by an id without a file to write."""
+    none = {"GET /v1/jobs/job_01/checkpoints": (200, {"items": [], "next_cursor": None})}
+    result = texelgrad(["checkpoints", "job_01", "--out", str(tmp_path / "c")], none)
+    assert result.exit_code == 1
+    assert "has no checkpoint" in result.stderr
+    assert texelgrad(["checkpoints", "job_01", "--id", "art_3"], {}).exit_code == 2
 
 
 def test_diagnostics_are_json(texelgrad: Callable[..., Result]):

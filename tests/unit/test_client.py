@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import save
 
 import texelgrad.client
+import texelgrad.transport
 from texelgrad import Client
 from texelgrad.client import ApiError, JobEnded, Unreachable
 from texelgrad.errors import Invalid
@@ -27,8 +28,8 @@ WEIGHTS = {
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_POLL_S", "_RETRY_S"):
-        monkeypatch.setattr(texelgrad.client, name, 0.0)
+    monkeypatch.setattr(texelgrad.client, "_POLL_S", 0.0)
+    monkeypatch.setattr(texelgrad.transport, "_RETRY_S", 0.0)
 
 
 class Script:
@@ -97,6 +98,46 @@ def test_a_cancellation_is_not_sent_again():
     with client_of(script) as client, pytest.raises(Unreachable):
         client.cancel("job_1")
     assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("how", ["retry", "resume"])
+def test_a_following_job_is_asked_for_again_under_the_same_key(how: str):
+    """So that a broken connection makes no second one."""
+    script = Script(httpx.ReadError("reset"), _job("queued"))
+    with client_of(script) as client:
+        assert getattr(client, how)("job_0")["id"] == "job_1"
+    assert {request.url.path for request in script.requests} == {f"/v1/jobs/job_0/{how}"}
+    assert len({request.headers["Idempotency-Key"] for request in script.requests}) == 1
+
+
+def test_a_deletion_is_not_sent_again():
+    """The second time the job would be unknown."""
+    script = Script(httpx.Response(204), httpx.ReadError("reset"))
+    with client_of(script) as client:
+        client.delete("job_1")
+        with pytest.raises(Unreachable):
+            client.delete("job_1")
+    assert [request.method for request in script.requests] == ["DELETE", "DELETE"]
+
+
+def test_what_is_known_of_a_job():
+    """Why it waits, its log in all its pages, its checkpoints."""
+    pages = [{"items": [{"seq": 1}], "next_cursor": "1.1"}, {"items": [{"seq": 2}], "next_cursor": None}]
+    checkpoints = {"items": [{"id": "art_1"}], "next_cursor": None}
+    script = Script(*(httpx.Response(200, json=body) for body in ({"summary": "busy"}, *pages, checkpoints)))
+    with client_of(script) as client:
+        assert client.why("job_1") == {"summary": "busy"}
+        assert [line["seq"] for line in client.logs("job_1", level="error")] == [1, 2]
+        assert client.checkpoints("job_1") == [{"id": "art_1"}]
+    assert dict(script.requests[2].url.params) == {"level": "error", "cursor": "1.1"}
+
+
+def test_a_checkpoint_is_written(tmp_path: Path):
+    """Its bytes, under the name asked for."""
+    script = Script(httpx.Response(200, content=b"state"))
+    with client_of(script) as client:
+        assert client.download_checkpoint("job_1", "art_1", tmp_path / "c").read_bytes() == b"state"
+    assert script.requests[0].url.path == "/v1/jobs/job_1/checkpoints/art_1"
 
 
 def test_waiting_asks_only_for_changes():

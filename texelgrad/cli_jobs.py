@@ -1,0 +1,162 @@
+"""Commands about jobs that are there: list, explain, follow up, and what they made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from texelgrad.client import Client, Job
+from texelgrad.console import console as console_of
+
+_LEVELS = ("debug", "info", "warning", "error")
+console = console_of()
+
+
+def writable(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """The file to write, refused before anything is trained or fetched for it where it can't be."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(path.parent)!r}; make it first")
+    if path is not None and path.is_dir():
+        raise click.BadParameter(f"{str(path)!r} is a folder; name a file")
+    return path
+
+
+def figure(job: Job, key: str) -> str:
+    """The last value of one of a job's curves, in short."""
+    value = job["metrics"].get(key)
+    return f"{value:.4g}" if isinstance(value, (int, float)) else str(value or "")
+
+
+@click.command()
+@click.option("--status", help="Only jobs in this state.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1))
+@click.pass_obj
+def jobs(url: str | None, status: str | None, limit: int) -> None:
+    """List jobs, newest first."""
+    table = Table(box=None)
+    table.add_column("id", no_wrap=True)
+    table.add_column("name", max_width=30 if console.is_terminal else None, no_wrap=True)
+    for heading in ("state", "step", "loss"):
+        table.add_column(heading)
+    with Client(url) as client:
+        for _, job in zip(range(limit), client.jobs(status=status), strict=False):
+            steps = f"{job['step']}/{job['total_steps'] or '?'}"
+            state = f"{job['state']} ({job['cause']})" if job["state"] == "failed" else job["state"]
+            table.add_row(job["id"], job["name"], state, steps, figure(job, "loss"))
+    console.print(table)
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def why(url: str | None, job_id: str) -> None:
+    """Say why a job is not running, or why it ended."""
+    with Client(url) as client:
+        for reason in client.why(job_id)["reasons"]:
+            click.echo(reason["text"])
+
+
+@click.command()
+@click.argument("job_id")
+@click.option("--level", type=click.Choice(_LEVELS), help="Only lines of this level.")
+@click.pass_obj
+def logs(url: str | None, job_id: str, level: str | None) -> None:
+    """Show what a job's page wrote to its console and how each try ended."""
+    with Client(url) as client:
+        for line in client.logs(job_id, level=level):
+            click.echo(f"{line['at']} try {line['attempt']} {line['level']}: {line['message']}")
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def cancel(url: str | None, job_id: str) -> None:
+    """Cancel a job."""
+    with Client(url) as client:
+        click.echo(client.cancel(job_id)["state"])
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def retry(url: str | None, job_id: str) -> None:
+    """Queue a job's spec again, from the start; shows the new job's id."""
+    with Client(url) as client:
+        click.echo(client.retry(job_id)["id"])
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def resume(url: str | None, job_id: str) -> None:
+    """Queue a job that goes on from this one's last checkpoint; shows the new job's id."""
+    with Client(url) as client:
+        click.echo(client.resume(job_id)["id"])
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def delete(url: str | None, job_id: str) -> None:
+    """Delete a job that has ended, with its curves, weights and checkpoints."""
+    with Client(url) as client:
+        client.delete(job_id)
+    click.echo(f"{job_id} is deleted")
+
+
+@click.command()
+@click.argument("job_id")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
+)
+@click.option("--format", "format_", default="safetensors", type=click.Choice(["safetensors", "npz"]))
+@click.pass_obj
+def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
+    """Download a job's trained weights."""
+    with Client(url) as client:
+        click.echo(client.download_weights(job_id, out, format=format_))
+
+
+@click.command()
+@click.argument("job_id")
+@click.option("-o", "--out", type=click.Path(path_type=Path), callback=writable, help="Write one there.")
+@click.option("--id", "checkpoint_id", help="Which one to write; the furthest by default.")
+@click.pass_obj
+def checkpoints(url: str | None, job_id: str, out: Path | None, checkpoint_id: str | None) -> None:
+    """List a job's checkpoints, the furthest first, or download one."""
+    if checkpoint_id and not out:
+        raise click.UsageError("--id says which checkpoint to write: name the file with --out")
+    with Client(url) as client:
+        found = client.checkpoints(job_id)
+        if out:
+            if not found:
+                raise click.ClickException(f"job {job_id} has no checkpoint")
+            click.echo(client.download_checkpoint(job_id, checkpoint_id or found[0]["id"], out))
+            return
+    table = Table(box=None)
+    for heading in ("id", "step", "bytes", "made"):
+        table.add_column(heading, no_wrap=True)
+    for item in found:
+        table.add_row(item["id"], str(item["step"]), str(item["size"]), item["created_at"])
+    console.print(table)
+
+
+@click.command()
+@click.argument("job_id")
+@click.pass_obj
+def diagnostics(url: str | None, job_id: str) -> None:
+    """Show the precision report of the device that trained a job, as JSON."""
+    with Client(url) as client:
+        print_json(client.diagnostics(job_id))
+
+
+def print_json(value: Any) -> None:
+    """For other programs to read."""
+    click.echo(json.dumps(value, indent=2))
+
+
+COMMANDS = (jobs, why, logs, cancel, retry, resume, delete, weights, checkpoints, diagnostics)
