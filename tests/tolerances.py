@@ -19,6 +19,7 @@ SQRT_MAX_ULP = 4.5  # 1 / inversesqrt: 2.5 and 2
 # Gradients of whole nets, against central differences in float64: relative to the largest gradient of the tensor. Measured
 # below 2e-6 on SwiftShader; the rest is for drivers whose division is less exact.
 GRADIENT_RTOL = 5e-6
+GRADIENT_ATOL = 1e-8  # of the central difference itself: STEP^2 f'''/6 + 1e-16/STEP, both about 1e-9
 
 # Parity with PyTorch float64 over 50 steps: the rule of docs/numerics.md.
 PARITY_LOSS_RTOL = 1e-4
@@ -27,8 +28,37 @@ PARITY_WEIGHT_ATOL = 1e-4
 PARITY_MEDIAN_FACTOR = 4.0  # times the distance of PyTorch float32 ...
 PARITY_MEDIAN_ATOL = 1e-6  # ... plus this
 
+# Stored runs of PyTorch float64 against live ones: another machine sums in another order, and 50 steps carry that on.
+GOLDEN_LOSS_RTOL = 1e-9
+GOLDEN_WEIGHT_RTOL = 1e-6
+GOLDEN_WEIGHT_ATOL = 1e-8
+
 # Predictions and metrics of a whole net against NumPy float64, relative to the largest value: a few hundred roundings.
 PREDICTION_RTOL = 1e-5
 
+# The loss of a net that is trained to the end, likewise: it is small beside the logits that it comes from.
+TRAINED_LOSS_RTOL = 1e-4
+
+# The same numbers summed in float32 in other parts.
+RESUMMED_RTOL = 1e-6
+
+# exp(-30) as a loss and as a gradient: MATH_MAX_ULP, and one rounding of the argument, which counts 30 times.
+CONFIDENT_RTOL = 1e-5
+
+# Cases worked out by hand on whole numbers up to 9: few roundings.
+BY_HAND_TOL = 2e-6  # relative and absolute
+
+# Values that stay finite where others of the same step do not, against plain NumPy: as BY_HAND_TOL, through two layers.
+FINITE_RTOL = 1e-5
+FINITE_ATOL = 1e-6
+
 # The first losses of a run against float64, as the precision report gives them.
 FIRST_LOSS_RTOL = 1e-6
+# The report's own relative errors, worked out again: both subtract numbers that agree to 6 digits or more.
+REPORTED_ERROR_RTOL = 1e-6
+REPORTED_ERROR_ATOL = 1e-12
+
+# What the report shows of an element beside its tensor's largest value: of a right kernel (measured below 5e-7), and at
+# least of one that was spoilt on purpose.
+OPERATOR_RIGHT = 2e-6
+OPERATOR_WRONG = 1e-4

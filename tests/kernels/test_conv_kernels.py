@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from ..tolerances import BY_HAND_TOL
 from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, images_for, output_shape, pool, weights_of
 from .harness import BrowserPage, PageError
 from .nets import forward, row_losses
@@ -264,7 +265,7 @@ def outputs(
 
 
 def near(got: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(got, wanted, rtol=BY_HAND_TOL, atol=BY_HAND_TOL)
 
 
 def test_conv2d_by_hand(browser_page: BrowserPage):

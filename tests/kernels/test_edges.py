@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ..tolerances import CONFIDENT_RTOL, RESUMMED_RTOL
 from .harness import BrowserPage, PageError
 from .specs import data_for, mlp
 
@@ -42,7 +43,7 @@ def test_a_validation_may_span_several_chunks(browser_page: BrowserPage):
         else:
             assert got["val_accuracy"] == wanted["val_accuracy"]
             # Summed in other parts.
-            np.testing.assert_allclose(got["val_loss"], wanted["val_loss"], rtol=1e-6)
+            np.testing.assert_allclose(got["val_loss"], wanted["val_loss"], rtol=RESUMMED_RTOL)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +131,10 @@ def test_confident_rows_keep_their_loss(browser_page: BrowserPage, loss: str, un
     y = np.ones((1, 1), np.float32) if loss == "bce" else np.zeros(1, np.int32)
     got = browser_page.call("/tests/kernels/engine_page.js", "run", spec, x, y, {"initialWeights": weights})
     others = 1 if loss == "bce" else units - 1
-    np.testing.assert_allclose(got["history"][0]["loss"], np.log1p(others * np.exp(-30.0)), rtol=1e-5)
+    np.testing.assert_allclose(
+        got["history"][0]["loss"], np.log1p(others * np.exp(-30.0)), rtol=CONFIDENT_RTOL
+    )
     # The gradient of the bias: -exp(-30) for each other class, to the class itself.
     moved = got["weights"]["dense_1.bias"]
     values = moved["data"] if isinstance(moved, dict) else moved
-    np.testing.assert_allclose(np.ravel(values)[0], others * np.exp(-30.0), rtol=1e-5)
+    np.testing.assert_allclose(np.ravel(values)[0], others * np.exp(-30.0), rtol=CONFIDENT_RTOL)

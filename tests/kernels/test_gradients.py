@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ..tolerances import GRADIENT_RTOL
+from ..tolerances import GRADIENT_ATOL, GRADIENT_RTOL
 from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, weights_of
 from .harness import BrowserPage
 from .nets import forward, row_losses, trace
@@ -16,7 +16,7 @@ from .specs import ACTIVATIONS, LOSSES, Array, Spec, data_for, mlp, weights_for
 from .windows import Window
 
 ENGINE = "/tests/kernels/engine_page.js"
-STEP = 1e-4  # the error of a central difference: STEP^2 f'''/6 + 1e-16/STEP, both about 1e-9
+STEP = 1e-4  # of the central difference; its error is GRADIENT_ATOL
 
 
 def engine_gradients(
@@ -68,7 +68,7 @@ def check(page: BrowserPage, spec: Spec, x: Array, y: Array, candidates: Iterabl
     got = engine_gradients(page, spec, x, y, weights)
     for name, wanted in numerical_gradients(spec, x, y, weights).items():
         rounding = 2.0**-23 * np.abs(weights[name]).max()
-        tolerance = GRADIENT_RTOL * np.abs(wanted).max() + rounding + 1e-8
+        tolerance = GRADIENT_RTOL * np.abs(wanted).max() + rounding + GRADIENT_ATOL
         worst = np.abs(got[name] - wanted).max()
         assert worst <= tolerance, f"{name}: {worst} above {tolerance}"
         assert np.abs(wanted).max() > 100 * tolerance, f"{name}: too small a gradient to prove anything"

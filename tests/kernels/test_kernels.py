@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..tolerances import BY_HAND_TOL, FINITE_ATOL, FINITE_RTOL
 from .harness import BrowserPage, PageError
 from .oracle import Floats
 from .specs import ACTIVATIONS, LOSSES, OPTIMIZERS, Array, data_for, mlp, weights_for
@@ -256,7 +257,7 @@ def test_non_finite_weights_reach_the_loss(
 def assert_same_kind(got: float, wanted: float) -> None:
     """Both NaN, the same infinity, or finite and near."""
     if math.isfinite(wanted):
-        assert got == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+        assert got == pytest.approx(wanted, rel=FINITE_RTOL, abs=FINITE_ATOL)
     else:
         assert np.array_equal([got], [wanted], equal_nan=True)
 
@@ -298,7 +299,7 @@ def outputs(
 
 
 def near(got: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(got, wanted, rtol=BY_HAND_TOL, atol=BY_HAND_TOL)
 
 
 def test_affine_by_hand(browser_page: BrowserPage):

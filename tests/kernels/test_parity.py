@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from ..tolerances import (
+    GOLDEN_LOSS_RTOL,
+    GOLDEN_WEIGHT_ATOL,
+    GOLDEN_WEIGHT_RTOL,
     PARITY_LOSS_ATOL,
     PARITY_LOSS_RTOL,
     PARITY_MEDIAN_ATOL,
@@ -86,6 +89,8 @@ if not uses_goldens():
         """The stored runs are those of the cases as they stand; float64 on another machine sums in another order."""
         for seed in SEEDS[:2]:
             live, stored = torch_run(case, seed, "float64"), golden_runs(case)[seed, "float64"]
-            np.testing.assert_allclose(stored.losses, live.losses, rtol=1e-9)
+            np.testing.assert_allclose(stored.losses, live.losses, rtol=GOLDEN_LOSS_RTOL)
             for name, value in live.weights.items():
-                np.testing.assert_allclose(stored.weights[name], value, rtol=1e-6, atol=1e-8)
+                np.testing.assert_allclose(
+                    stored.weights[name], value, rtol=GOLDEN_WEIGHT_RTOL, atol=GOLDEN_WEIGHT_ATOL
+                )
