@@ -1,7 +1,9 @@
 // What the kernels of many families share: constants, and defines made from a group's ops.
 
-/** @type {Record<string, string>} */
-export const ACTIVATIONS = { linear: "LINEAR", relu: "RELU", sigmoid: "SIGMOID", tanh: "TANH" };
+/** Names of lib/activation.glsl. @type {Record<string, string>} */
+export const ACTIVATIONS = Object.fromEntries(
+  ["linear", "relu", "leaky_relu", "elu", "gelu", "silu", "sigmoid", "tanh", "softplus", "hard_sigmoid", "hard_swish"].map((fn) => [fn, fn.toUpperCase()]),
+);
 
 /** Values of the long sums are added in blocks of this many texels (256 numbers), then the blocks: see docs/numerics.md. */
 export const BLOCK = 64;
@@ -19,6 +21,9 @@ export const find = (group, type) => group.ops.find((/** @type {any} */ op) => o
 
 /** The activation, or its gradient, behind a group's first op. @param {any} op undefined where there is none */
 export const activationOf = (op) => ACTIVATIONS[op?.attrs.fn ?? "linear"];
+
+/** The tensor from which an activation's slope is computed: its output, or its input. @param {any} grad the op activation_grad @returns {string} */
+export const slopeSource = (grad) => grad.inputs.y ?? grad.inputs.x;
 
 /** lib/window.glsl's. @param {any} attrs */
 export function windowDefines({ taps, stride, dilation, padding, input, output }) {

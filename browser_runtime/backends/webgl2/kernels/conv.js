@@ -1,6 +1,6 @@
 // Convolutions.
 import { matrixOf, rowsPerFragment } from "../layout.js";
-import { ACTIVATIONS, area, find, MAX_TRIPS, windowDefines } from "./common.js";
+import { ACTIVATIONS, area, find, MAX_TRIPS, slopeSource, windowDefines } from "./common.js";
 import { updateParts } from "./update.js";
 
 /** Fragments that a draw should have: what a GPU holds at once. */
@@ -32,7 +32,7 @@ export const kernels = {
         trips: area(conv.attrs.taps) * lowering.layout(conv.inputs.dy).texelsPerPixel,
         defines: { ...windowDefines(conv.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [
-          lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : []),
+          lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : []),
         ],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),

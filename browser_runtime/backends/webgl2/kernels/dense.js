@@ -1,6 +1,6 @@
 // Matrix products of dense layers.
 import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
-import { ACTIVATIONS, BLOCK, find, ROW_LANES } from "./common.js";
+import { ACTIVATIONS, BLOCK, find, ROW_LANES, slopeSource } from "./common.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
 
@@ -43,7 +43,7 @@ export const kernels = {
       lowering.draw("affine_grad_input", {
         trips: lowering.layout(dy).texelsPerRow,
         defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
-        reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", grad.inputs.y)] : [])],
+        reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : [])],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),
       }),

@@ -1,5 +1,5 @@
 // Ops on single elements, where no other kernel takes them along.
-import { ACTIVATIONS, activationOf, find } from "./common.js";
+import { ACTIVATIONS, activationOf, find, slopeSource } from "./common.js";
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
@@ -24,7 +24,7 @@ export const kernels = {
       lowering.draw("add", {
         trips: 0,
         defines: { ACTIVATION: activationOf(activation), GRAD_ACTIVATION: activationOf(grad) },
-        reads: [lowering.read("A", inputs.a), lowering.read("B", inputs.b), ...(grad ? [lowering.read("G", grad.inputs.y)] : [])],
+        reads: [lowering.read("A", inputs.a), lowering.read("B", inputs.b), ...(grad ? [lowering.read("G", slopeSource(grad))] : [])],
         writes: [lowering.write("Y", y)],
         domain: lowering.layout(y),
       }),
