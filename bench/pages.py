@@ -29,7 +29,8 @@ def recipe_for(gpu: str) -> Recipe:
     recipe = next(recipe for recipe in RECIPES if recipe.name == GPUS[gpu])
     features = [flag.removeprefix(_FEATURES) for flag in recipe.flags if flag.startswith(_FEATURES)]
     others = [flag for flag in recipe.flags if not flag.startswith(_FEATURES)]
-    flags = (*others, _FEATURES + ",".join([*features, "WebGPU"]), "--enable-unsafe-webgpu")
+    webgpu = (_FEATURES + ",".join([*features, "WebGPU"]), "--enable-unsafe-webgpu")
+    flags = (*others, *webgpu, "--enable-precise-memory-info")
     return Recipe(f"{recipe.name}+webgpu", flags, software=recipe.software)
 
 

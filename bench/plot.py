@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from bench.summary import OURS, Row, significant
+from bench.summary import OURS, Row
+from bench.text import significant
 
 _STYLE = (
     "<style>text{font:12px sans-serif;fill:#333}.h{font-weight:bold}.g{stroke:#ddd}.a{stroke:#999}</style>"

@@ -14,21 +14,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
+import math
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import plot
+from bench import tables
 from bench.contenders import BROWSER, Bench, native_contenders
 from bench.pages import GPUS, BrowserDied, PageRejected, open_page, recipe_for
 from bench.server import BenchServer
-from bench.summary import OURS, Measurement, comparison_table, markdown, significant, summarize
+from bench.summary import OURS, Measurement
+from bench.text import significant
 from bench.workloads import Workload, growth, workloads
 from texelgrad.engine import find_engine
 from worker.chromium import EnvironmentFault, find_chromium
@@ -64,122 +67,95 @@ async def _run(bench: Bench, options: argparse.Namespace) -> int:
     except (PageRejected, BrowserDied) as error:
         print(f"Chromium with --gpu {options.gpu} does not work here: {error}", file=sys.stderr)
         return 1
-    title = f"{about['device']['renderer']}, Chromium {bench.chromium.version}, {about['date'][:10]}"
-    print(f"{title}\n{about['cpus']} CPUs, WebGPU: {about['device']['webgpu'] or 'none'}\n", flush=True)
+    results = {"about": about}
+    print(tables.heading(results), end="\n\n", flush=True)
+    file: Path = options.out / f"{options.what}.json"
     what = {"compare": _compare, "growth": _growth, "telemetry": _telemetry, "soak": _soak}[options.what]
-    results, table, svgs = await what(bench, options, title)
-    print(f"\n{table}\n")
-    files = {f"{options.what}.json": json.dumps({"about": about, **results}, indent=1)}
-    files |= {f"{name}.svg": svg for name, svg in svgs.items()}
-    _write(options.out, files)
+    async for found in what(bench, options):
+        # after each measurement: a run that is ended from outside loses nothing
+        results |= found
+        _write(file, json.dumps(results, indent=1))
+    for name, svg in tables.plots(results).items():
+        _write(options.out / f"{name}.svg", svg)
+    print(f"\n{tables.table(results)}\n\nwritten to {options.out}")
     return 0
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    print("written:", *(folder / name for name in files))
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
 
 
-Outcome = tuple[dict[str, Any], str, dict[str, str]]  # for JSON, a table, plots by name
+Found = AsyncIterator[dict[str, Any]]  # all that was found so far, again and again
 
 
-async def _compare(bench: Bench, options: argparse.Namespace, title: str) -> Outcome:
+async def _compare(bench: Bench, options: argparse.Namespace) -> Found:
     peers: list[str] = options.peer if options.peer is not None else [*BROWSER, *native_contenders()]
     contenders = [OURS, *(name for name in peers if name != OURS)]
-    chosen = _chosen(options.workload)
     counts: dict[str, dict[str, Any]] = {}
-    hopeless: set[tuple[str, str]] = set()  # what failed in the first round won't work in the second
-    measurements: list[Measurement] = []
-    for round_ in range(1, options.rounds + 1):
-        for workload in chosen:
-            for contender in contenders:
-                if (workload["name"], contender) in hopeless:
-                    continue
-                measured = await bench.measure(contender, workload, round_)
-                measurements.append(measured)
-                _progress(options, measured)
-                if measured.error and measured.ms_per_step is None:
-                    hopeless.add((workload["name"], contender))
-                elif round_ == 1 and contender in BROWSER and not options.no_counts:
-                    counts[f"{workload['name']} {contender}"] = await bench.count(contender, workload)
-    rows = summarize(measurements)
-    results = {"measurements": [m.as_dict() for m in measurements], "counts": counts}
-    return results, comparison_table(rows, counts), {"compare": plot.bars(rows, title)}
+    measurements: list[dict[str, Any]] = []
+    for m in _measurements(bench, options, contenders, _chosen(options.workload)):
+        measured = await m
+        measurements.append(measured.as_dict())
+        ran = measured.ms_per_step is not None and measured.contender in BROWSER
+        if ran and measured.round == 1 and not options.no_counts:
+            name = f"{measured.workload} {measured.contender}"
+            counts[name] = await bench.count(measured.contender, workloads()[measured.workload])
+        yield {"measurements": measurements, "counts": counts}
 
 
-async def _growth(bench: Bench, options: argparse.Namespace, title: str) -> Outcome:
-    contenders = [OURS, *(options.peer or [])]
-    measurements: list[Measurement] = []
-    sizes: dict[str, tuple[str, int]] = {}
-    for round_ in range(1, options.rounds + 1):
-        for axis, sweep in growth().items():
-            for value, workload in sweep:
-                sizes[workload["name"]] = (axis, value)
-                for contender in contenders:
-                    measured = await bench.measure(contender, workload, round_)
-                    measurements.append(measured)
-                    _progress(options, measured)
-    rows = summarize(measurements)
-    lines = [["size", "contender", "value", "ms a step", "spread", "ms over value"]]
-    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in rows:
-        axis, value = sizes[row.workload]
-        if row.ms_per_step is None:
-            lines.append([axis, row.contender, str(value), "; ".join(row.errors)[:120], "", ""])
-            continue
-        spread = f"{row.spread:.0%}" if row.spread is not None else ""
-        lines.append(
-            [
-                axis,
-                row.contender,
-                str(value),
-                significant(row.ms_per_step),
-                spread,
-                significant(row.ms_per_step / value),
-            ]
+async def _growth(bench: Bench, options: argparse.Namespace) -> Found:
+    nets = [workload for sweep in growth().values() for _, workload in sweep]
+    measurements: list[dict[str, Any]] = []
+    for m in _measurements(bench, options, [OURS, *(options.peer or [])], nets):
+        measurements.append((await m).as_dict())
+        yield {"measurements": measurements}
+
+
+def _measurements(
+    bench: Bench, options: argparse.Namespace, contenders: Sequence[str], nets: Sequence[Workload]
+) -> Iterator[Coroutine[None, None, Measurement]]:
+    """Rounds over all of them; who could not train a net is not asked again; none is begun past --limit-s."""
+    hopeless: set[tuple[str, str]] = set()
+    ends = math.inf if options.limit_s is None else time.monotonic() + options.limit_s
+
+    async def measure(contender: str, net: Workload, round_: int) -> Measurement:
+        measured = await bench.measure(contender, net, round_)
+        if measured.ms_per_step is None:
+            hopeless.add((net["name"], contender))
+        time_ = f"{significant(measured.ms_per_step)} ms" if measured.ms_per_step is not None else ""
+        progress = (
+            f"round {round_}/{options.rounds}  {net['name']:15} {contender:20} {time_:>12} {measured.error}"
         )
-        curves.setdefault(axis, {}).setdefault(row.contender, []).append((value, row.ms_per_step))
-    svgs = {f"growth-{axis}": plot.lines(curve, title, axis) for axis, curve in curves.items()}
-    return {"measurements": [m.as_dict() for m in measurements]}, markdown(lines), svgs
+        print(progress, file=sys.stderr, flush=True)
+        return measured
+
+    for round_, net, contender in itertools.product(range(1, options.rounds + 1), nets, contenders):
+        if time.monotonic() > ends:
+            print(f"--limit-s {options.limit_s:g} is over: what is missing was not measured", file=sys.stderr)
+            return
+        if (net["name"], contender) not in hopeless:
+            yield measure(contender, net, round_)
 
 
-async def _telemetry(bench: Bench, options: argparse.Namespace, _title: str) -> Outcome:
-    lines = [["workload", "", "losses read, ms a step", "not read", "costs"]]
-    results: dict[str, Any] = {}
+async def _telemetry(bench: Bench, options: argparse.Namespace) -> Found:
+    found: dict[str, Any] = {}
     for workload in _chosen(options.workload):
         async with open_page(bench.chromium, bench.recipe, bench.server, bench.task(OURS, workload)) as page:
-            found = await page.call("telemetry", deadline_s=_CALL_S)
-        results[workload["name"]] = found
-        read, unread = (sorted(found[kind])[len(found[kind]) // 2] for kind in ("read", "unread"))
-        lines.append(
-            [workload["name"], "", significant(read), significant(unread), f"{read / unread - 1:+.1%}"]
-        )
-    return {"telemetry": results}, markdown(lines), {}
+            found[workload["name"]] = await page.call("telemetry", deadline_s=_CALL_S)
+        yield {"telemetry": found}
 
 
-async def _soak(bench: Bench, options: argparse.Namespace, _title: str) -> Outcome:
+async def _soak(bench: Bench, options: argparse.Namespace) -> Found:
     workload = _chosen(options.workload or ["seed-demo"])[0]
-    task = {**bench.task(OURS, workload), "pieceSteps": max(1, options.steps // _SOAK_PIECES)}
-    lines = [["steps", "", "ms a step", "textures", "texture MB", "JS heap MB", "page MB", "GPU process MB"]]
+    piece_steps = max(1, options.steps // _SOAK_PIECES)
+    task = {**bench.task(OURS, workload), "pieceSteps": piece_steps}
     pieces: list[dict[str, Any]] = []
     async with open_page(bench.chromium, bench.recipe, bench.server, task) as page:
-        for piece in range(1, _SOAK_PIECES + 1):
-            found = await page.call("soak", deadline_s=_CALL_S)
-            found["resident"] = page.resident_bytes()
-            pieces.append(found)
-            megabytes = [found["facts"]["peakBytes"], found["heapBytes"], *found["resident"].values()]
-            lines.append(
-                [
-                    str(piece * task["pieceSteps"]),
-                    "",
-                    significant(found["msPerStep"]),
-                    str(found["facts"]["textures"]),
-                    *(significant(value / 1e6 if value is not None else None) for value in megabytes),
-                ]
-            )
-    return {"workload": workload["name"], "pieces": pieces}, markdown(lines), {}
+        for _ in range(_SOAK_PIECES):
+            piece = await page.call("soak", deadline_s=_CALL_S)
+            pieces.append({**piece, "resident": page.resident_bytes()})
+            yield {"workload": workload["name"], "pieceSteps": piece_steps, "pieces": pieces}
 
 
 async def _about(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
@@ -217,15 +193,6 @@ def _chosen(names: Sequence[str] | None) -> list[Workload]:
     return [known[name] for name in (names or [name for name in known if not name.endswith("-x10")])]
 
 
-def _progress(options: argparse.Namespace, m: Measurement) -> None:
-    ours = f"{significant(m.ms_per_step)} ms" if m.ms_per_step is not None else ""
-    print(
-        f"round {m.round}/{options.rounds}  {m.workload:14} {m.contender:20} {ours:>12} {m.error}",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -242,6 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, default=3)
     add("--budget-s", type=float, default=1.0, help="how long to measure each, after warming up")
     add("--gpu", choices=list(GPUS), default="software")
+    add("--limit-s", type=float, help="begin no measurement later than this")
     add("--steps", type=int, default=100_000, help="of the soak")
     add("--no-counts", action="store_true", help="leave out draws, calls and bytes")
     add(

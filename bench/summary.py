@@ -1,4 +1,4 @@
-"""From single measurements to medians, spreads and ratios, and to tables. Pure functions; runs nothing."""
+"""From single measurements to medians, spreads and ratios. Pure functions; runs nothing."""
 
 from __future__ import annotations
 
@@ -114,78 +114,3 @@ def _median_of(
     measurements: Sequence[Measurement], get: Callable[[Measurement], float | None]
 ) -> float | None:
     return _median([value for m in measurements if (value := get(m)) is not None])
-
-
-_HEAD = [
-    "workload",
-    "contender",
-    "ms a step",
-    "spread",
-    "x ours",
-    "first step",
-    "again",
-    "draws",
-    "calls",
-    "page CPU",
-    "GPU process CPU",
-    "MB held",
-    "loss off by",
-]
-
-
-def comparison_table(rows: Sequence[Row], counts: dict[str, dict[str, Any]]) -> str:
-    """Markdown of the rows; `counts` by "workload contender", as gl_counter.js gives them."""
-    lines = [_HEAD]
-    for row in rows:
-        count = counts.get(f"{row.workload} {row.contender}", {})
-        peak = count.get("peakBytes")
-        lines.append(
-            [
-                row.workload,
-                row.contender,
-                significant(row.ms_per_step) if row.ms_per_step is not None else "; ".join(row.errors)[:120],
-                f"{row.spread:.0%}" if row.spread is not None else "",
-                significant(row.times_ours),
-                significant(row.first_step_ms),
-                significant(row.warm_first_step_ms),
-                significant(count.get("drawsPerStep")),
-                significant(count.get("callsPerStep")),
-                significant(row.page_cpu_ms),
-                significant(row.gpu_cpu_ms),
-                significant(peak / 1e6 if peak else None),
-                f"{row.loss_error:.1e}" if row.loss_error is not None else "",
-            ]
-        )
-    return markdown(lines)
-
-
-def significant(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits, never in exponents; empty for None."""
-    if value is None:
-        return ""
-    if value == 0:
-        return "0"
-    text = f"{value:.{digits}g}"
-    return (
-        f"{float(text):,.0f}"
-        if "e" in text and abs(value) >= 1
-        else f"{value:.6f}".rstrip("0")
-        if "e" in text
-        else text
-    )
-
-
-def markdown(lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first line is its head, columns aligned for the terminal; numbers to the right."""
-    head, *body = [[cell.replace("|", "/") for cell in line] for line in lines]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-
-    def text(line: Sequence[str]) -> str:
-        cells = (
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        return f"| {' | '.join(cells)} |"
-
-    rule = ["-" * width if i < 2 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    return "\n".join([text(head), text(rule), *map(text, body)])

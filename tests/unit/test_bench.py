@@ -5,22 +5,71 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from bench import plot
-from bench.summary import Measurement, comparison_table, markdown, relative_error, significant, summarize
+from bench.report import report
+from bench.summary import Measurement, relative_error, summarize
+from bench.tables import table
+from bench.text import markdown, significant
 from bench.workloads import data_of, growth, weights_of, workloads
 
 from .. import node
 
 ROOT = Path(__file__).parents[2]
+PYPPETEER_NEEDS = [
+    "appdirs",
+    "certifi",
+    "importlib_metadata",
+    "pyee",
+    "tqdm",
+    "typing_extensions",
+    "urllib3",
+    "websockets",
+    "zipp",
+]
 
 
 def measured(round_: int, contender: str, ms: float | None, error: str = "") -> Measurement:
     return Measurement(round_, "net", contender, error=error, ms_per_step=ms, first_step_ms=ms and 10 * ms)
+
+
+def results(*measurements: Measurement) -> dict[str, Any]:
+    """As run.py writes them."""
+    about = {
+        "device": {"renderer": "Some GPU", "webgpu": None},
+        "chromium": "156",
+        "flags": ["--a", "--b"],
+        "cpus": 2,
+        "load": [0.1, 0.2, 0.3],
+        "date": "2026-01-02T03:04:05Z",
+        "commit": "abc\nand changes to it",
+        "options": {"what": "compare"},
+    }
+    return {
+        "about": about,
+        "measurements": [m.as_dict() for m in measurements],
+        "counts": {"net peer": {"peakBytes": 2e6}},
+    }
+
+
+def test_a_report_has_figures_beside_renderer_flags_and_commit(tmp_path: Path):
+    """From the files that runs wrote, through JSON."""
+    file = tmp_path / "compare.json"
+    file.write_text(json.dumps(results(measured(1, "texelgrad", 0.05), measured(1, "peer", 1.0))))
+    text = report([file, file])
+    assert text.count("Some GPU, WebGPU: none") == 2
+    assert "`--a --b`" in text
+    assert "2 CPUs, load 0.1, 2026-01-02, commit abc and changes to it" in text
+    (peer,) = {line for line in text.splitlines() if "peer" in line}
+    assert [cell.strip() for cell in peer.split("|")][1:7] == ["net", "peer", "1", "0%", "20", "10"]
+    assert [cell.strip() for cell in peer.split("|")][-3:-1] == ["2", ""]
 
 
 def test_medians_spread_and_ratios_of_the_same_round():
@@ -56,7 +105,8 @@ def test_a_time_with_wrong_losses_counts_nowhere():
 def test_a_contender_that_can_not_train_has_a_row_that_says_why():
     rows = summarize([measured(1, "texelgrad", 1.0), measured(1, "peer", None, "no WebGPU adapter")])
     assert rows[1].ms_per_step is None
-    assert "no WebGPU adapter" in comparison_table(rows, {})
+    assert "peer" in table(results(measured(1, "peer", None, "no WebGPU adapter")))
+    assert "no WebGPU adapter" in table(results(measured(1, "peer", None, "no WebGPU adapter")))
     assert "peer" not in plot.bars(rows, "title")
 
 
@@ -129,6 +179,19 @@ def test_every_workload_has_its_float64_losses():
     listed = {*workloads(), *(w["name"] for sweep in growth().values() for _, w in sweep)}
     assert set(reference) == listed
     assert all(len(losses) == 20 and all(map(math.isfinite, losses)) for losses in reference.values())
+
+
+def test_the_bench_runs_on_the_standard_library_and_pyppeteer():
+    """On a borrowed GPU machine there is nothing else."""
+    allowed = {"bench", "texelgrad", "worker", "pyppeteer", *PYPPETEER_NEEDS, *sys.stdlib_module_names}
+    code = (
+        "import json, sys, bench.run; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert set(json.loads(done.stdout)) - allowed - {"__main__"} == set()
 
 
 def test_the_peers_are_pinned():
