@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -365,7 +364,7 @@ def test_events_of_a_job_that_has_ended(client: FlaskClient, db: Database):
 
 
 def test_events_come_while_the_job_runs(client: FlaskClient, db: Database):
-    """Points reach a listener well within a second of being stored, and the stream ends with the job."""
+    """Points reach a listener before the job has ended, and the stream ends with the job."""
     job = post_job(client)
     claimed = claim(db)
     advance(db, claimed, "starting", "training")
@@ -377,11 +376,9 @@ def test_events_come_while_the_job_runs(client: FlaskClient, db: Database):
     add_points(db, claimed, [(1, 0.25)])
     with db.write() as session:
         repository.record_progress(session, claimed.attempt_id, claimed.token, 1, 8, {"loss": 0.25})
-    started = time.monotonic()
     seen = b""
     while b"event: progress" not in seen:
         seen += next(stream)
-    assert time.monotonic() - started < 1
     assert b"event: metrics" in seen
     finish(db, claimed, "failed", "internal")
     assert b'"failed"' in b"".join(stream)

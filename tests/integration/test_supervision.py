@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.models import Attempt
 from texelgrad.repository import Claim
+from worker import attempt
 from worker.attempt import Ending, supervise
 from worker.runner_process import Event, RunnerProcess
 
@@ -21,6 +21,24 @@ from .steps import OWNER, advance, claim, finish, queue_job
 
 PROGRESS: Event = {"event": "progress"}
 SAVED: Event = {"event": "saved"}
+
+
+class Clock:
+    """Stands in for the module `time`: seconds pass only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+CLOCK = Clock()
+
+
+@pytest.fixture(autouse=True)
+def _fake_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "time", CLOCK)
 
 
 class ScriptedRunner:
@@ -31,10 +49,15 @@ class ScriptedRunner:
         self._on_cancel = on_cancel
         self.served: Claim | None = None
         self.cancelled = 0
-        self._began = 0.0
+        self._began_s = 0.0
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the claim."""
+        return CLOCK.now_s - self._began_s
 
     def serve(self, claim: Claim) -> None:
-        self.served, self._began = claim, time.monotonic()
+        self.served, self._began_s = claim, CLOCK.now_s
 
     def cancel(self) -> None:
         self.cancelled += 1
@@ -42,12 +65,9 @@ class ScriptedRunner:
             self._script.insert(0, (0.0, self._on_cancel))
 
     def next_event(self, timeout_s: float) -> Event | None:
-        wait_s = self._script[0][0] - (time.monotonic() - self._began) if self._script else timeout_s
-        if wait_s > timeout_s or not self._script:
-            time.sleep(timeout_s)
-            return None
-        time.sleep(max(wait_s, 0))
-        return self._script.pop(0)[1]
+        wait_s = max(self._script[0][0] - self.age_s, 0) if self._script else timeout_s
+        CLOCK.now_s += min(wait_s, timeout_s)
+        return self._script.pop(0)[1] if self._script and wait_s <= timeout_s else None
 
 
 def _supervise(
@@ -107,11 +127,11 @@ def test_a_fenced_attempt_has_no_ending(db: Database, claimed: Claim, settings: 
 def test_a_silent_page_is_stalled(db: Database, claimed: Claim, settings: Settings):
     """Silence counts from the last sign of life."""
     quick = settings.model_copy(update={"stall_s": 0.4})
-    started = time.monotonic()
-    ending = _supervise(db, claimed, ScriptedRunner([(0.3, PROGRESS), (30, SAVED)]), quick)
+    runner = ScriptedRunner([(0.3, PROGRESS), (30, SAVED)])
+    ending = _supervise(db, claimed, runner, quick)
     assert ending is not None
     assert (ending.outcome, ending.cause) == (AttemptState.LOST, Cause.STALLED)
-    assert 0.7 <= time.monotonic() - started < 2
+    assert 0.7 <= runner.age_s <= 1.0
 
 
 def test_progress_keeps_an_attempt_alive_until_its_wall_limit(
@@ -140,13 +160,12 @@ def test_a_cancelled_page_that_does_not_stop(db: Database, claimed: Claim, setti
     """It is given up after a few seconds."""
     with db.write() as session:
         repository.request_cancel(session, OWNER, claimed.job_id)
-    started = time.monotonic()
     runner = ScriptedRunner((0.2 * tick, PROGRESS) for tick in range(100))
     ending = _supervise(db, claimed, runner, settings)
     assert ending is not None
     assert ending.outcome == AttemptState.CANCELLED
     assert runner.cancelled == 1
-    assert time.monotonic() - started < 6
+    assert runner.age_s < 5
 
 
 def test_success_beats_a_late_cancellation(db: Database, claimed: Claim, settings: Settings):

@@ -117,6 +117,7 @@ def test_the_end_of_a_job_is_told(
     send_due(db, open_settings)
     assert receiver.seen == []
     succeed(db, claimed)
+    earliest = int(time.time())
     send_due(db, open_settings)
     send_due(db, open_settings)
     ((headers, body),) = receiver.seen
@@ -130,7 +131,7 @@ def test_the_end_of_a_job_is_told(
     }
     assert headers["path"] == "/hook?a=b"
     assert headers["webhook-signature"] == signatures(headers, body, secret)
-    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
+    assert earliest <= int(headers["webhook-timestamp"]) <= time.time()
     (delivery,) = get(client, f"/v1/webhooks/{get(client, '/v1/webhooks')['items'][0]['id']}/deliveries")[
         "items"
     ]
@@ -155,12 +156,13 @@ def test_tries(client: FlaskClient, db: Database, open_settings: Settings, recei
     receiver.statuses = [500, 302, 404]
     client.post(f"/v1/webhooks/{webhook}/test")
     for number, expected in enumerate(["500", "302", "404"]):
+        earliest = time.time()
         send_due(db, open_settings)
         (delivery,) = get(client, f"/v1/webhooks/{webhook}/deliveries")["items"]
         assert (delivery["state"], delivery["tries"], delivery["answer"]) == ("pending", number + 1, expected)
         with db.read() as session:
             due = session.scalars(select(WebhookDelivery.next_at)).one()
-        assert abs(due / 1e6 - time.time() - PAUSES_S[number]) < 30
+        assert earliest <= due / 1e6 - PAUSES_S[number] <= time.time()
     send_due(db, open_settings)
     assert get(client, f"/v1/webhooks/{webhook}/deliveries")["items"][0]["state"] == "delivered"
     assert len({headers["webhook-id"] for headers, _ in receiver.seen}) == 1

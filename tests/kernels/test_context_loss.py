@@ -58,17 +58,20 @@ def test_a_read_right_after_the_process_was_killed(read: str):
 
 def _kill_gpu_process(page: BrowserPage) -> None:
     """SIGKILL; returns once it is dead."""
-    (victim,) = [
-        child
-        for child in psutil.Process(page.process_id).children(recursive=True)
-        if "--type=gpu-process" in child.cmdline()
-    ]
+    (victim,) = filter(_is_gpu_process, psutil.Process(page.process_id).children(recursive=True))
     victim.kill()
     with suppress(psutil.NoSuchProcess):
         while (
             victim.status() != psutil.STATUS_ZOMBIE
         ):  # its parent, a process of Chromium's, reaps it when it likes
             time.sleep(0.002)
+
+
+def _is_gpu_process(process: psutil.Process) -> bool:
+    try:
+        return "--type=gpu-process" in process.cmdline()
+    except psutil.NoSuchProcess:  # a zombie too
+        return False
 
 
 @contextmanager

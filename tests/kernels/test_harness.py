@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -88,7 +87,5 @@ def test_a_deadline_and_a_dead_browser_end_the_call() -> None:
         os.kill(hung, 0)
     with BrowserPage() as page:
         os.killpg(page.process_id, signal.SIGKILL)
-        began = time.monotonic()
-        with pytest.raises(PageDied):
-            page.call(ECHO, "hang", timeout_s=60)
-        assert time.monotonic() - began < 10
+        with pytest.raises(PageDied, match="exited with status"):  # not: no answer
+            page.call(ECHO, "hang", timeout_s=3600)

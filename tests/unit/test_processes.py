@@ -47,9 +47,7 @@ def test_a_session_ends_by_sigterm():
     """Leader and child are members, end at once, and the zombie that is left until we reap it does not count."""
     with _family("polite") as process:
         assert len(session_members(process.pid)) == 2
-        started = time.monotonic()
-        assert end_session(process.pid, grace_s=5) == []
-        assert time.monotonic() - started < 2
+        assert end_session(process.pid, grace_s=3600) == []  # which nobody waits for
         assert session_members(process.pid) == []
         assert process.wait() == -signal.SIGTERM
 
@@ -100,7 +98,7 @@ def test_a_child_dies_with_its_parent():
     code = (
         "import subprocess, sys, time\n"
         f"child = subprocess.Popen([*{DIE_WITH_PARENT!r}, 'sleep', '60'])\n"
-        "time.sleep(0.3)\n"  # until setpriv has asked the kernel
+        "while open(f'/proc/{child.pid}/comm').read() != 'sleep\\n': time.sleep(0.01)\n"  # setpriv has asked the kernel
         "print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -109,7 +107,7 @@ def test_a_child_dies_with_its_parent():
         child = psutil.Process(int(parent.stdout.readline()))
         assert child.name() == "sleep"
         parent.kill()
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 30
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, "it would sleep for a minute"
             time.sleep(0.01)

