@@ -15,7 +15,7 @@ const KINDS = [...Object.keys(VARIANCES), ...ALIASES.keys()].flatMap((family) =>
 /**
  * Values for one parameter, row-major. Random kinds draw from stream `init` of the seed, sub = parameterIndex.
  *
- * @param {string} kind one of KINDS, "zeros", or "constant"
+ * @param {string} kind one of KINDS, "zeros", "ones", or "constant"
  * @param {number[]} shape
  * @param {object} options
  * @param {number} [options.fanIn] random kinds need it
@@ -28,8 +28,9 @@ const KINDS = [...Object.keys(VARIANCES), ...ALIASES.keys()].flatMap((family) =>
 export function initialize(kind, shape, options = {}) {
   const size = shape.reduce((product, extent) => product * extent, 1);
   if (kind === "zeros") return new Float32Array(size);
+  if (kind === "ones") return new Float32Array(size).fill(1);
   if (kind === "constant") return new Float32Array(size).fill(required(kind, options, "value"));
-  if (!KINDS.includes(kind)) throw new RangeError(`no initializer ${kind}; use one of ${KINDS.join(", ")}, zeros, constant`);
+  if (!KINDS.includes(kind)) throw new RangeError(`no initializer ${kind}; use one of ${KINDS.join(", ")}, zeros, ones, constant`);
 
   const [family, distribution] = kind.split("_");
   const name = /** @type {keyof typeof VARIANCES} */ (ALIASES.get(family) ?? family);

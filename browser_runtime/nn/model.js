@@ -13,7 +13,13 @@ import { layerTypes } from "./layers/index.js";
  * A parameter as the user sees it. Its matrix is exported as `<layer>.<names.kernel>` with `shape`, its bias row, where it has one, as
  * `<layer>.<names.bias>` with [columns].
  * @typedef {{tensor: string, layer: string, shape: number[], fanIn: number, fanOut: number, init: string, bias: boolean,
- *   names: {kernel: string, bias: string}}} Parameter
+ *   names: {kernel: string, bias: string}, decay: boolean}} Parameter `decay`: whether weight decay may shrink it
+ */
+
+/**
+ * What training keeps beside the parameters and does not train, such as running statistics: a row of numbers, exported as
+ * `<layer>.<name>` with [columns], that begins as `initial`.
+ * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number}} Buffer
  */
 
 /** What a layer may not be called: names of tensors that every graph has, and of the model's input. */
@@ -21,10 +27,16 @@ const RESERVED = ["input", "x", "target", "loss", "correct"];
 
 /** A forward graph under construction; layers/ add to it. */
 export class Model {
-  constructor() {
+  /** @param {boolean} training whether this is the graph of a step: some layers then do something else */
+  constructor(training) {
+    this.training = training;
     this.graph = new Graph();
     /** In the order of the layers. @type {Parameter[]} */
     this.parameters = [];
+    /** In the order of the layers. @type {Buffer[]} */
+    this.buffers = [];
+    /** Rows that a batch must have at least. */
+    this.leastRows = 1;
     /** Tensor of the last layer's output. */
     this.output = "";
     /** @type {number[]} */
@@ -56,13 +68,20 @@ export class Model {
 
   /**
    * @param {any} layer
-   * @param {{shape: number[], blocks: number[], fanIn: number, fanOut: number, bias: boolean}} parts `blocks`: the same values as
-   *   [...blocks, rows, columns]
+   * @param {{shape: number[], blocks: number[], fanIn: number, fanOut: number, bias: boolean, init?: string, names?: Parameter["names"],
+   *   decay?: boolean}} parts `blocks`: the same values as [...blocks, rows, columns]
    * @returns {string} its tensor
    */
-  parameter(layer, { shape, blocks, fanIn, fanOut, bias }) {
+  parameter(layer, { shape, blocks, fanIn, fanOut, bias, init = layer.init, names = { kernel: "kernel", bias: "bias" }, decay = true }) {
     const tensor = this.graph.add({ name: layer.name, kind: "parameter", shape: blocks, batched: false, bias });
-    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init: layer.init, bias, names: { kernel: "kernel", bias: "bias" } });
+    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init, bias, names, decay });
+    return tensor;
+  }
+
+  /** @param {any} layer @param {string} name @param {number} columns @param {number} initial @returns {string} its tensor */
+  buffer(layer, name, columns, initial) {
+    const tensor = this.graph.add({ name: `${layer.name}.${name}`, kind: "buffer", shape: [columns], batched: false });
+    this.buffers.push({ tensor, layer: layer.name, name, shape: [columns], initial });
     return tensor;
   }
 }
@@ -72,10 +91,11 @@ const refuse = (/** @type {string} */ field, /** @type {string} */ message) => n
 /**
  * Builds the forward graph of a validated spec whose defaults are filled in, up to the last layer's output.
  * @param {any} spec the job spec
+ * @param {{training: boolean}} phase whether for a training step, or for evaluation and prediction
  * @returns {Model}
  */
-export function buildModel(spec) {
-  const model = new Model();
+export function buildModel(spec, { training }) {
+  const model = new Model(training);
   const { input, layers } = spec.model;
   const wiring = wire(layers);
   // What is only ever read flat is uploaded flat.

@@ -179,7 +179,7 @@ function nameLayers(layers) {
 /** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
 function betweenShapes(spec, faults) {
   try {
-    buildModel(spec);
+    buildModel(spec, { training: true });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     faults.push({ field: error.field ?? "model", value: undefined, message: error.message });

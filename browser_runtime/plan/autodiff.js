@@ -15,7 +15,9 @@ export function differentiate(graph, optimizer) {
   const needed = reachesParameter(graph);
   const loss = forward[forward.length - 1];
   if (loss.type !== "loss") throw new Error("the last op must be the loss");
-  const uses = (/** @type {string} */ name) => forward.reduce((sum, op) => sum + Object.values(op.inputs).filter((input) => input === name).length, 0);
+  // Statistics have no gradient of their own: what normalizes by them has the whole.
+  const readers = forward.filter((op) => op === loss || backward[op.type]);
+  const uses = (/** @type {string} */ name) => readers.reduce((sum, op) => sum + Object.values(op.inputs).filter((input) => input === name).length, 0);
 
   /** Gradients that a tensor's readers contributed. @type {Map<string, string[]>} */
   const parts = new Map();

@@ -5,7 +5,7 @@ import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";
 
 /** @import { Graph, Tensor } from "../nn/graph.js" */
-/** @import { Parameter } from "../nn/model.js" */
+/** @import { Buffer, Parameter } from "../nn/model.js" */
 /** @import { Group } from "./fuse.js" */
 
 /**
@@ -21,6 +21,8 @@ import { fuse } from "./fuse.js";
  * @typedef {object} Plan
  * @property {Parameter[]} parameters
  * @property {string[]} states the optimizer's state tensors kept beside each parameter
+ * @property {Buffer[]} buffers what steps keep and do not train
+ * @property {number} leastRows that a batch must have
  * @property {number[]} inputShape @property {number[]} outputShape
  * @property {number} targetColumns @property {string} output
  * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
@@ -32,18 +34,20 @@ import { fuse } from "./fuse.js";
  * @returns {Plan}
  */
 export function buildPlan(spec, { labels }) {
-  const training = buildModel(spec);
+  const training = buildModel(spec, { training: true });
   appendLoss(training, spec.loss, labels);
   differentiate(training.graph, spec.optimizer);
 
-  const evaluation = buildModel(spec);
+  const evaluation = buildModel(spec, { training: false });
   appendLoss(evaluation, spec.loss, labels);
   if (spec.metrics.includes("accuracy")) appendAccuracy(evaluation, spec.loss, labels);
 
-  const prediction = buildModel(spec);
+  const prediction = buildModel(spec, { training: false });
   return {
     parameters: training.parameters,
     states: optimizers[spec.optimizer.type].states(spec.optimizer),
+    buffers: training.buffers,
+    leastRows: training.leastRows,
     inputShape: training.graph.tensor("x").shape,
     outputShape: training.outputShape,
     targetColumns: training.graph.tensor("target").shape[0],
@@ -62,7 +66,7 @@ function phase(graph, keep) {
   const lifetimes = new Map();
   groups.forEach((group, i) => {
     for (const name of [...Object.values(group.outputs), ...Object.values(group.inputs)]) {
-      if (!["activation", "gradient", "rows"].includes(graph.tensor(name).kind)) continue;
+      if (!["activation", "statistics", "gradient", "rows"].includes(graph.tensor(name).kind)) continue;
       const life = lifetimes.get(name) ?? { first: i, last: i };
       life.last = keep.includes(name) ? groups.length : i;
       lifetimes.set(name, life);

@@ -133,7 +133,7 @@ async function compareOperators(session, budget) {
     execute(group.ops, tensors, values, { lr, t });
     for (const name of new Set(Object.values(group.outputs))) {
       const kind = tensors.get(name)?.kind ?? "";
-      const got = flat(read(name, ["parameter", "state"].includes(kind) ? old ^ 1 : old));
+      const got = flat(read(name, ["parameter", "state", "buffer"].includes(kind) ? old ^ 1 : old));
       // The kernel writes its part of the mean.
       const wanted = kind === "rows" ? flat(values.get(name)).map((/** @type {number} */ v) => v / rows) : flat(values.get(name));
       operators.push({ op: group.ops.map((op) => op.type).join(" + "), name, ...compare(got, wanted) });
@@ -147,8 +147,9 @@ function readValue({ executable, plan }, name, parity, rows) {
   const info = plan.phases.train.tensors.get(name);
   if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
   const { data, bias } = executable.readTensor(name, parity);
+  if (info && ["buffer", "statistics"].includes(info.kind)) return tensor(info.shape, data);
   if (info && !info.batched) {
-    const owner = plan.parameters.find((p) => name === p.tensor || name.startsWith(`${p.tensor}.`));
+    const owner = plan.parameters.find((p) => name === p.tensor || name === `d(${p.tensor})` || name.startsWith(`${p.tensor}.`));
     return parameter(owner?.shape ?? [], data, bias);
   }
   const { columns } = executable.place(name).layout;
@@ -165,6 +166,7 @@ function parameters({ plan }, weights) {
       values.set(`${owner.tensor}.${state}`, parameter(owner.shape, new Float64Array(kernel.length), bias ? new Float64Array(bias.length) : null));
     }
   }
+  for (const { tensor: name, shape } of plan.buffers) values.set(name, tensor(shape, weights[name].data));
   return values;
 }
 

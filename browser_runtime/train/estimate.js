@@ -1,4 +1,5 @@
 // Estimate: what a spec would cost on some data, from shapes alone. No device, no rows.
+import { EngineError } from "../errors.js";
 import { lower } from "../backends/webgl2/lower.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
@@ -12,11 +13,18 @@ const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 }
 
 /**
  * Counts of the data's rows by use, without touching a row: what does not fit is refused before anything is made for it.
- * @param {any} spec @param {number} total
+ * @param {any} spec @param {number} total @param {import("../plan/plan.js").Plan} plan
+ * @throws {EngineError} spec_invalid where batches are too large, or the last of an epoch too small
  */
-export function countRows(spec, total) {
+export function countRows(spec, total, { leastRows }) {
   const { train, validation } = splitSizes(spec, total);
-  const { size, totalSteps } = new Batches(spec, { length: train });
+  const batches = new Batches(spec, { length: train });
+  const { size, totalSteps } = batches;
+  const last = batches.rows(batches.perEpoch - 1);
+  if (last < leastRows) {
+    const message = `train.batch_size: ${size} leaves a batch of ${last} of the ${train} training rows, and batch_norm needs the variance of at least ${leastRows}`;
+    throw new EngineError("spec_invalid", message, { field: "train.batch_size" });
+  }
   return { rows: { total, train, validation, batch: size }, totalSteps };
 }
 
@@ -42,7 +50,7 @@ export function planFor(spec, data) {
 export function estimate(input, data, limits = ASSUMED) {
   const spec = validateSpec(input);
   const { plan, total } = planFor(spec, data);
-  const { rows, totalSteps } = countRows(spec, total);
+  const { rows, totalSteps } = countRows(spec, total, plan);
   const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),

@@ -39,7 +39,7 @@ export class Session {
     checkArray("data.x", data.x);
     checkArray("data.y", data.y);
     const { plan, total, labels } = planFor(spec, data);
-    const { rows } = countRows(spec, total);
+    const { rows } = countRows(spec, total, plan);
     const lowered = lower(plan, device.record, rows, device.rows);
     signal?.throwIfAborted();
     const executable = await Executable.create(device, lowered);

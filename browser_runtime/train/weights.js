@@ -1,4 +1,4 @@
-// Weights: parameters and optimizer states under their exported names, between the device and the caller.
+// Weights: parameters, buffers and optimizer states under their exported names, between the device and the caller.
 import { EngineError } from "../errors.js";
 import { initialize } from "../nn/initializers.js";
 
@@ -6,7 +6,8 @@ import { initialize } from "../nn/initializers.js";
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { Executable } from "../backends/webgl2/executable.js" */
 
-/** By name: `<layer>.kernel` [in, out] or [height, width, in, out], `<layer>.bias` [out]; a state's name behind a dot.
+/** By name: `<layer>.kernel` [in, out] or [height, width, in, out], `<layer>.bias` [out], `<layer>.running_mean` [channels] ...; a state's
+ * name behind a dot.
  * @typedef {Record<string, {shape: number[], data: Float32Array}>} Weights */
 
 const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
@@ -24,16 +25,22 @@ export function partsOf({ layer, names, shape, bias }, state = "") {
   ];
 }
 
-/** Under which names a state of the parameters, or "" the parameters themselves, are exported. @param {Plan} plan @param {string} state */
-export function tensorNames({ parameters }, state) {
-  return parameters.flatMap((parameter) => partsOf(parameter, state).map(({ name }) => name));
+/** Names and shapes of a state of the parameters, or for "" of the parameters themselves and of the buffers. @param {Plan} plan @param {string} state */
+const exported = ({ parameters, buffers }, state) => [
+  ...parameters.flatMap((parameter) => partsOf(parameter, state)),
+  ...(state ? [] : buffers.map(({ tensor, shape }) => ({ name: tensor, shape }))),
+];
+
+/** Under which names a state of the parameters, or "" the parameters and buffers themselves, are exported. @param {Plan} plan @param {string} state */
+export function tensorNames(plan, state) {
+  return exported(plan, state).map(({ name }) => name);
 }
 
 /** Numbers that training may change. @param {Plan} plan */
 export const countParameters = ({ parameters }) => parameters.flatMap((parameter) => partsOf(parameter)).reduce((sum, { shape }) => sum + size(shape), 0);
 
 /** The weights that a seed gives. @param {Plan} plan @param {number} seed @returns {Weights} */
-export function seededWeights({ parameters }, seed) {
+export function seededWeights({ parameters, buffers }, seed) {
   /** @type {Weights} */
   const weights = {};
   parameters.forEach((parameter, parameterIndex) => {
@@ -43,6 +50,7 @@ export function seededWeights({ parameters }, seed) {
       weights[name] = { shape, data };
     }
   });
+  for (const { tensor, shape, initial } of buffers) weights[tensor] = { shape, data: new Float32Array(size(shape)).fill(initial) };
   return weights;
 }
 
@@ -51,7 +59,7 @@ export function seededWeights({ parameters }, seed) {
  * @throws {EngineError} data_invalid where one is missing or has another shape
  */
 export function checkWeights(plan, weights, state) {
-  const parts = plan.parameters.flatMap((parameter) => partsOf(parameter, state));
+  const parts = exported(plan, state);
   for (const { name, shape: wanted } of parts) {
     const given = weights[name];
     const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `weights: ${name} ${why}`, { field: name });
@@ -61,8 +69,8 @@ export function checkWeights(plan, weights, state) {
   }
 }
 
-/** @param {Plan} plan @param {Executable} executable @param {string} state "" for the parameters @returns {Weights} */
-export function readWeights({ parameters }, executable, state) {
+/** @param {Plan} plan @param {Executable} executable @param {string} state "" for the parameters and buffers @returns {Weights} */
+export function readWeights({ parameters, buffers }, executable, state) {
   executable.enter();
   /** @type {Weights} */
   const weights = {};
@@ -72,6 +80,7 @@ export function readWeights({ parameters }, executable, state) {
       weights[name] = { shape, data: part === "kernel" ? data : /** @type {Float32Array} */ (bias) };
     }
   }
+  if (!state) for (const { tensor, shape } of buffers) weights[tensor] = { shape, data: executable.readTensor(tensor).data };
   return weights;
 }
 
@@ -81,4 +90,5 @@ export function writeWeights(plan, executable, weights, state) {
     const [kernel, bias] = partsOf(parameter, state).map(({ name }) => weights[name].data);
     executable.writeParameter(state ? `${parameter.tensor}.${state}` : parameter.tensor, kernel, bias ?? null);
   }
+  if (!state) for (const { tensor } of plan.buffers) executable.writeParameter(tensor, weights[tensor].data, null);
 }

@@ -92,7 +92,7 @@ export async function inspect(spec, x, y, options = {}) {
         Object.fromEntries(
           names.map((name) => {
             const kind = plan.phases.train.tensors.get(name)?.kind ?? "";
-            return [name, stored(session, name, after && ["parameter", "state"].includes(kind) ? now ^ 1 : now)];
+            return [name, stored(session, name, after && ["parameter", "state", "buffer"].includes(kind) ? now ^ 1 : now)];
           }),
         );
       const made = group.ops.flatMap((op) => [...Object.values(op.outputs), `statistics of ${op.inputs.z}`]);

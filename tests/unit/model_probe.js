@@ -8,7 +8,7 @@ import { validateSpec } from "../../browser_runtime/nn/spec.js";
  */
 export function infer(spec) {
   try {
-    const { graph, parameters } = buildModel(validateSpec(spec));
+    const { graph, parameters } = buildModel(validateSpec(spec), { training: true });
     const last = (/** @type {any} */ layer) => graph.tensor(`${layer.name}.y`).shape;
     const layers = validateSpec(spec).model.layers.filter((/** @type {any} */ layer) => layer.type !== "flatten");
     return {

@@ -357,7 +357,7 @@ export class Executable {
     gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, 0, width, height, layers, format, type, /** @type {any} */ (view));
   }
 
-  /** @param {string} name a parameter or state @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
+  /** @param {string} name a parameter, state or buffer @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
   writeParameter(name, data, bias) {
     const { slots, layout } = this.place(name);
     this.uploadAll(slots[this.parity], pack(layout, data, bias, this.lowered.textures[slots[0]]));

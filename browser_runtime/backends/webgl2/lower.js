@@ -81,7 +81,7 @@ export class Lowering {
    * @param {number} context.batchRows aligned rows of a batch
    * @param {number} context.maxArrayLayers
    * @param {number[]} context.shared textures that phases share
-   * @param {Map<string, Place>} context.fixed where inputs, targets, parameters and states lie
+   * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
   constructor({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows, shared, fixed, phase }) {
@@ -106,16 +106,27 @@ export class Lowering {
     const lossGroup = phase.groups.find(makesLoss);
     const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
     const tensors = [];
+    const maxSize = this.arena.maxSize;
     const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
       this.places.set(name, { slots: [slot, slot], layout, fed: false });
     for (const [name, { first, last }] of phase.lifetimes) {
-      const { kind, shape, batched } = tensorOf(phase, name);
-      if (kind === "rows" || !batched) continue;
+      const { kind, shape, batched, bias } = tensorOf(phase, name);
+      if (kind === "rows") continue;
+      if (kind === "statistics") {
+        // Written beside buffers, as large as they are.
+        const layout = layoutOf({ rows: 1, columns: shape[0], layers: 1 }, maxSize);
+        keep(name, this.arena.own(name, layout), layout);
+        continue;
+      }
+      if (!batched) {
+        tensors.push({ name, first, last, layout: layoutOf({ ...matrixOf(shape), layers: rowsPerFragment(4, maxDrawBuffers), bias }, maxSize) });
+        continue;
+      }
       // A texel of row losses has 4 lanes, and is a render target of the same draw. Those of many batches are as large as this one's texture,
       // which therefore is no larger than it must be.
       const beside = besideRowLosses.has(name);
       const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      const layout = layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, this.arena.maxSize);
+      const layout = layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, maxSize);
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else tensors.push({ name, first, last, layout });
     }
@@ -282,6 +293,10 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }
+  }
+  for (const { tensor, shape } of plan.buffers) {
+    const layout = layoutFor({ rows: 1, columns: shape[0], layers: 1 });
+    places.set(tensor, { slots: [arena.own(tensor, layout), arena.own(tensor, layout)], layout, fed: false });
   }
 
   /** @type {number[]} */
