@@ -8,7 +8,7 @@ export { EngineError };
 export { FIRST_LOSSES } from "./train/diagnostics.js";
 export { estimate } from "./train/estimate.js";
 
-/** @import { ArraySource } from "./train/data.js" */
+/** @import { ArraySource } from "./train/sources.js" */
 /** @import { Point } from "./train/pipeline.js" */
 /** @import { RunRecord } from "./train/session.js" */
 /** @import { Weights } from "./train/weights.js" */
@@ -16,7 +16,7 @@ export { estimate } from "./train/estimate.js";
 
 /**
  * @typedef {object} CompileOptions
- * @property {{x: ArraySource, y: ArraySource}} data inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]
+ * @property {{x: ArraySource, y: ArraySource}} data inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; in memory, read piece by piece, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
  * @property {Weights} [initialWeights] instead of those that the seed gives

@@ -1,42 +1,21 @@
 // Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
 import { EngineError } from "../errors.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
+import { eachWindow, size } from "./sources.js";
 
-/**
- * An array in memory, or one that is read piece by piece: `read(start, count)` gives `count` rows from `start`.
- * @typedef {{shape: number[], data: ArrayLike<number>, dtype?: "float32"|"int32"} |
- *   {shape: number[], dtype?: "float32"|"int32", read: (start: number, count: number) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArraySource
- */
-
-const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
-
-const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
-
-/** @param {ArraySource} source @param {number} start @param {number} count @returns {Promise<ArrayLike<number>>} */
-export async function readRows(source, start, count) {
-  if ("read" in source) return source.read(start, count);
-  const columns = size(source.shape.slice(1));
-  const { data } = source;
-  if (ArrayBuffer.isView(data)) return /** @type {any} */ (data).subarray(start * columns, (start + count) * columns);
-  return Array.prototype.slice.call(data, start * columns, (start + count) * columns);
-}
-
-/** Calls `use(firstRow, values)` for windows of whole rows. @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use */
-export async function eachWindow(source, use) {
-  const columns = size(source.shape.slice(1));
-  const span = Math.max(1, Math.floor(WINDOW_VALUES / columns));
-  for (let start = 0; start < source.shape[0]; start += span) {
-    use(start, await readRows(source, start, Math.min(span, source.shape[0] - start)));
-  }
-}
+/** @import { ArraySource } from "./sources.js" */
 
 const bad = (/** @type {string} */ field, /** @type {string} */ message) => new EngineError("data_invalid", `${field}: ${message}`, { field });
 
-/** @param {string} field for the message @param {ArraySource} source @throws {EngineError} where it is no array, or not of its shape */
+/** @param {string} field for the message @param {any} source @throws {EngineError} where it is no array, or not of its shape */
 export function checkArray(field, source) {
-  if (!source || !Array.isArray(source.shape) || !("data" in source || "read" in source)) throw bad(field, "must be {shape, data} or {shape, read(start, count)}");
-  if ("data" in source && source.data?.length !== size(source.shape)) {
-    throw bad(field, `has ${source.data?.length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
+  if (!source || !Array.isArray(source.shape) || !("data" in source || "read" in source || "url" in source)) {
+    throw bad(field, "must be {shape, data}, {shape, read(start, count)} or {shape, dtype, url}");
+  }
+  // `length` is that of data which stays in another thread.
+  const length = "data" in source ? source.data?.length : source.length;
+  if (("data" in source || "length" in source) && length !== size(source.shape)) {
+    throw bad(field, `has ${length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
   }
 }
 
@@ -87,10 +66,10 @@ export function valueCheck(name, spec, labels, outputs) {
 
 /**
  * The class of each row, for a stratified split: the class number, 0 or 1, or the first largest of a row's probabilities.
- * @param {any} spec @param {ArraySource} y @param {(firstRow: number, values: ArrayLike<number>) => void} check
+ * @param {any} spec @param {ArraySource} y @param {(firstRow: number, values: ArrayLike<number>) => void} check @param {AbortSignal} [signal]
  * @returns {Promise<Int32Array>} [rows]
  */
-export async function readClasses(spec, y, check) {
+export async function readClasses(spec, y, check, signal) {
   const columns = size(y.shape.slice(1));
   if (columns > 1 && spec.loss !== "softmax_cross_entropy") throw bad("data.validation.stratify", `needs one class a row; data.y has ${columns} values a row`);
   const classes = new Int32Array(y.shape[0]);
@@ -103,7 +82,7 @@ export async function readClasses(spec, y, check) {
       if (!Number.isInteger(value)) throw bad("data.validation.stratify", `needs one class a row; data.y is ${value} in row ${firstRow + row}`);
       classes[firstRow + row] = value;
     }
-  });
+  }, signal);
   return classes;
 }
 
@@ -121,6 +100,8 @@ export class Batches {
     this.shuffled = spec.train.shuffle && this.perEpoch > 1;
     this.seed = spec.train.seed;
     this.totalSteps = spec.train.steps ?? spec.train.epochs * this.perEpoch;
+    /** The order that was asked for last. */
+    this.made = { epoch: -1, aligned: 0, order: new Int32Array(0) };
   }
 
   /** Samples of batch b of an epoch; the last may be short. @param {number} b */
@@ -134,11 +115,13 @@ export class Batches {
    * @returns {Int32Array} [perEpoch * aligned], -1 for padding
    */
   order(epoch, aligned) {
+    if (this.made.epoch === epoch && this.made.aligned === aligned) return this.made.order;
     const place = this.shuffled ? new RandomStream(this.seed, STREAMS.shuffle, epoch).permutation(this.train.length) : null;
     const out = new Int32Array(this.perEpoch * aligned).fill(-1);
     for (let i = 0; i < this.train.length; i++) {
       out[Math.floor(i / this.size) * aligned + (i % this.size)] = this.train[place ? place[i] : i];
     }
+    this.made = { epoch, aligned, order: out };
     return out;
   }
 }

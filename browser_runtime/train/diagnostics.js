@@ -4,7 +4,7 @@ import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/web
 import { optimizers } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 import { tensor } from "../reference/tensor.js";
-import { readRows } from "./data.js";
+import { gatherRows } from "./sources.js";
 import { partsOf } from "./weights.js";
 
 /** @import { Session } from "./session.js" */
@@ -108,14 +108,15 @@ async function compareOperators(session, budget) {
   const rows = batches.rows(0);
   const t = session.step + 1;
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
-  executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
-  session.pipeline.orderEpoch = 0;
   steps.set(0, rows, 0, 1 / rows, session.step);
   optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars[0]);
 
   /** @type {Values} */
   const batch = new Map();
-  await loadBatch(session, 0, batch);
+  // Not where the groups that read it are too expensive anyway: a batch may be all of the data.
+  const affordable = groups.some((group) => Object.values(group.inputs).some((name) => ["x", "target"].includes(name)) && work(session, group, rows) <= budget.left);
+  if (affordable) await loadBatch(session, 0, batch);
+  session.pipeline.useEpoch(0);
   /** @type {OperatorReport[]} */
   const operators = [];
   let checked = 0;
@@ -170,20 +171,22 @@ function parameters({ plan }, weights) {
   return values;
 }
 
-/** The batch of a step, read from the caller's arrays. @param {Session} session @param {number} step counted from 0 @param {Values} values */
-async function loadBatch({ batches, data, plan, executable }, step, values) {
+/**
+ * The batch of a step: from the caller's arrays where they are in memory; from the device where reading single rows would take too long.
+ * @param {Session} session @param {number} step counted from 0 @param {Values} values
+ */
+async function loadBatch({ batches, data, plan, executable, pipeline }, step, values) {
   const b = step % batches.perEpoch;
   const aligned = executable.sizes.batch;
-  const order = batches.order(Math.floor(step / batches.perEpoch), aligned).subarray(b * aligned, b * aligned + batches.rows(b));
-  const gather = async (/** @type {import("./data.js").ArraySource} */ source, /** @type {number[]} */ shape) => {
-    const columns = shape.reduce((a, b) => a * b, 1);
-    const out = new Float64Array(order.length * columns);
-    // What the device holds is float32.
-    for (let i = 0; i < order.length; i++) out.set(Float32Array.from(await readRows(source, order[i], 1)), i * columns);
-    return tensor([order.length, ...shape], out);
+  const epoch = Math.floor(step / batches.perEpoch);
+  const rows = batches.rows(b);
+  const read = (/** @type {import("./sources.js").ArraySource} */ source, /** @type {"x"|"target"} */ name) => {
+    if ("data" in source) return gatherRows(source, batches.order(epoch, aligned).subarray(b * aligned, b * aligned + rows));
+    pipeline.useEpoch(epoch);
+    return executable.readEpoch(name, b * aligned, rows);
   };
-  values.set("x", await gather(data.x, plan.inputShape));
-  values.set("target", await gather(data.y, [plan.targetColumns]));
+  values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
+  values.set("target", tensor([rows, plan.targetColumns], Float64Array.from(read(data.y, "target"))));
 }
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */

@@ -1,9 +1,9 @@
 // Normalization of inputs: fitted once on the rows that train, applied to all that the network sees afterwards.
 // Each feature, or each channel of images (the last axis), has its own offset and scale: x' = (x - offset) * scale in float64 from the
 // float32 x, rounded once to float32. What does not vary keeps the scale 1.
-import { eachWindow, readRows } from "./data.js";
+import { eachWindow, readRows } from "./sources.js";
 
-/** @import { ArraySource } from "./data.js" */
+/** @import { ArraySource } from "./sources.js" */
 
 /** @typedef {{kind: "standard"|"minmax", offset: Float64Array, scale: Float64Array}} Normalization `offset` and `scale` [features] or [channels] */
 
@@ -21,9 +21,10 @@ const columnsOf = (shape) => (shape.length > 1 ? /** @type {number} */ (shape.at
  * @param {ArraySource} x
  * @param {Int32Array} train rows that train
  * @param {(firstRow: number, values: ArrayLike<number>) => void} check of the values, called with each window
+ * @param {AbortSignal} [signal]
  * @returns {Promise<Normalization>}
  */
-export async function fit(kind, x, train, check) {
+export async function fit(kind, x, train, check, signal) {
   const trains = new Uint8Array(x.shape[0]);
   for (const row of train) trains[row] = 1;
   const columns = columnsOf(x.shape);
@@ -32,7 +33,7 @@ export async function fit(kind, x, train, check) {
   await eachWindow(x, (firstRow, values) => {
     check(firstRow, values);
     moments.add(Float32Array.from(values), (i) => trains[firstRow + i] === 1, width);
-  });
+  }, signal);
   const { offset, spread } = moments.result();
   const scale = spread.map((value, c) => {
     // Below this a spread is rounding: its inverse would blow noise up to the size of the data.
@@ -49,15 +50,14 @@ export async function fit(kind, x, train, check) {
 export function normalized(normalization, source) {
   if (!normalization) return source;
   const { offset, scale } = normalization;
-  return {
-    shape: source.shape,
-    dtype: "float32",
-    async read(start, count) {
-      const values = Float32Array.from(await readRows(source, start, count));
-      for (let i = 0; i < values.length; ) for (let c = 0; c < offset.length; c++, i++) values[i] = (values[i] - offset[c]) * scale[c];
-      return values;
-    },
+  const apply = (/** @type {ArrayLike<number>} */ given) => {
+    const values = Float32Array.from(given);
+    for (let i = 0; i < values.length; ) for (let c = 0; c < offset.length; c++, i++) values[i] = (values[i] - offset[c]) * scale[c];
+    return values;
   };
+  const { shape } = source;
+  if ("data" in source) return { shape, dtype: "float32", data: apply(source.data) };
+  return { shape, dtype: "float32", read: async (start, count) => apply(await readRows(source, start, count)) };
 }
 
 /** Mean and deviation of each column. */

@@ -90,15 +90,19 @@ export class Pipeline {
     return this.read(firstLine, flights, passes);
   }
 
+  /** Gathers the batches of an epoch, unless they are there. @param {number} epoch */
+  useEpoch(epoch) {
+    const { executable, batches } = this;
+    if (this.orderEpoch >= 0 && (!batches.shuffled || this.orderEpoch === epoch)) return;
+    executable.setOrder("epoch", batches.order(epoch, executable.sizes.batch));
+    this.orderEpoch = epoch;
+  }
+
   /** Fills the scalars of the next flight. @param {number} end @returns {number} its steps */
   flight(end) {
     const { executable, batches, spec } = this;
     const { steps, sizes } = executable;
-    const epoch = Math.floor(this.step / batches.perEpoch);
-    if (this.orderEpoch < 0 || (batches.shuffled && this.orderEpoch !== epoch)) {
-      executable.setOrder("epoch", batches.order(epoch, sizes.batch));
-      this.orderEpoch = epoch;
-    }
+    this.useEpoch(Math.floor(this.step / batches.perEpoch));
     const epochMatters = batches.shuffled || this.validation.length > 0;
     const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
     const count = Math.min(end - this.step, sizes.trainSlots, left);

@@ -1,14 +1,15 @@
 // Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
 import { EngineError } from "../errors.js";
+import { owned, posted, readRows } from "./sources.js";
 
-/** @import { ArraySource } from "./data.js" */
+/** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
 /** @import { RunRecord } from "./session.js" */
 /** @import { Weights } from "./weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
 /** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
-/** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void, sources?: Record<string, any>}} Hooks */
+/** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void}} Hooks */
 /** @typedef {{step: number, totalSteps: number, record: Omit<RunRecord, "normalization">}} SessionState */
 
 /**
@@ -40,6 +41,37 @@ class Channel {
     this.waiting = new Map();
     /** @type {(() => void)[]} */
     this.ends = [];
+    /** What the other side may read here, by number. @type {Map<number, ArraySource>} */
+    this.offered = new Map();
+    this.offers = 0;
+  }
+
+  /** What is posted of a source: one that only this thread can read is asked for window by window, until it is withdrawn. @param {ArraySource} source */
+  offer(source) {
+    const description = posted(source);
+    if (!description?.remote) return description;
+    this.offered.set(++this.offers, source);
+    return { ...description, remote: this.offers };
+  }
+
+  /** @param {{x: ArraySource, y: ArraySource}|undefined} data */
+  offerBoth(data) {
+    return data && { x: this.offer(data.x), y: this.offer(data.y) };
+  }
+
+  /** @param {any[]} descriptions as offered */
+  withdraw(descriptions) {
+    for (const description of descriptions) this.offered.delete(description?.remote);
+  }
+
+  /** @param {{read: number, source: number, start: number, count: number}} request */
+  async answer({ read, source, start, count }) {
+    try {
+      const values = owned(await readRows(/** @type {ArraySource} */ (this.offered.get(source)), start, count));
+      this.post({ read, values }, [values.buffer]);
+    } catch (error) {
+      this.post({ read, failed: String(/** @type {any} */ (error)?.message ?? error) });
+    }
   }
 
   /** @type {Send} */
@@ -60,8 +92,9 @@ class Channel {
   }
 
   /** @param {any} message */
-  async receive({ call, result, error, points, state, read, name, start, count, lost }) {
+  async receive({ call, result, error, points, state, read, source, start, count, lost }) {
     if (lost) return this.end();
+    if (read !== undefined) return this.answer({ read, source, start, count });
     const waiting = this.waiting.get(call);
     if (!waiting) return;
     const { hooks, resolve, reject } = waiting;
@@ -70,9 +103,6 @@ class Channel {
       // In order, and all before the call ends.
       waiting.deliveries = waiting.deliveries.then(() => hooks.onPoints?.(points));
       waiting.deliveries.catch(() => this.post({ call, abort: true }));
-    } else if (read !== undefined) {
-      const answer = await Promise.resolve().then(() => hooks.sources?.[name].read(start, count)).then((values) => ({ values }), (error) => ({ failed: String(error?.message ?? error) }));
-      this.post({ read, ...answer });
     } else {
       this.waiting.delete(call);
       await waiting.deliveries.catch(reject);
@@ -114,9 +144,6 @@ async function inlineChannel() {
   return channel;
 }
 
-/** @param {any} source @returns {any} what can be posted of it */
-const posted = (source) => (source && "read" in source ? { shape: source.shape, dtype: source.dtype, remote: true } : source);
-
 export class EngineProxy {
   /** @param {Channel} channel */
   constructor(channel) {
@@ -145,18 +172,25 @@ export class EngineProxy {
    * @param {{data: {x: ArraySource, y: ArraySource}, initialWeights?: Weights, allowSoftware: boolean, signal?: AbortSignal}} options
    */
   async compile(spec, { data, initialWeights, allowSoftware, signal }) {
-    const args = { spec, data: data && { x: posted(data.x), y: posted(data.y) }, initialWeights, allowSoftware };
-    const { session, state, normalization } = await this.channel.send("compile", args, { signal, sources: data });
-    return new SessionProxy(this.channel, session, state, normalization);
+    const offered = this.channel.offerBoth(data);
+    try {
+      const args = { spec, data: offered, initialWeights, allowSoftware };
+      const { session, state, normalization } = await this.channel.send("compile", args, { signal });
+      return new SessionProxy(this.channel, session, state, normalization, Object.values(offered ?? {}));
+    } catch (error) {
+      this.channel.withdraw(Object.values(offered ?? {}));
+      throw error;
+    }
   }
 }
 
 /** A session as the page sees it; see session.js for what each method does. */
 export class SessionProxy {
-  /** @param {Channel} channel @param {number} session @param {SessionState} state @param {RunRecord["normalization"]} normalization */
-  constructor(channel, session, state, normalization) {
+  /** @param {Channel} channel @param {number} session @param {SessionState} state @param {RunRecord["normalization"]} normalization @param {any[]} offered its data */
+  constructor(channel, session, state, normalization, offered) {
     this.channel = channel;
     this.session = session;
+    this.offered = offered;
     /** What inputs go through before the first layer, (x - offset) * scale by feature or channel; null: nothing. */
     this.normalization = normalization;
     /** @type {SessionState} */
@@ -192,13 +226,15 @@ export class SessionProxy {
   }
 
   /** @param {{x: ArraySource, y: ArraySource}} [data] @returns {Promise<{loss: number, accuracy?: number}>} */
-  evaluate(data) {
-    return this.call("evaluate", { data: data && { x: posted(data.x), y: posted(data.y) } }, { sources: data });
+  async evaluate(data) {
+    const offered = this.channel.offerBoth(data);
+    return this.call("evaluate", { data: offered }).finally(() => this.channel.withdraw(Object.values(offered ?? {})));
   }
 
   /** @param {ArraySource} x @returns {Promise<{shape: number[], data: Float32Array}>} */
-  predict(x) {
-    return this.call("predict", { x: posted(x) }, { sources: { x } });
+  async predict(x) {
+    const offered = this.channel.offer(x);
+    return this.call("predict", { x: offered }).finally(() => this.channel.withdraw([offered]));
   }
 
   /** @returns {Promise<Weights>} */
@@ -236,5 +272,6 @@ export class SessionProxy {
     await this.channel.send("dispose", { session: this.session }).catch((error) => {
       if (error.code !== "disposed") throw error;
     });
+    this.channel.withdraw(this.offered);
   }
 }

@@ -20,17 +20,17 @@ export function serve(post) {
   let nextRead = 0;
   let nextSession = 0;
 
-  /** Streamed arrays are read by the page, which has the callback. @param {any} source @param {number} call @param {string} name */
-  function remoteSource(source, call, name) {
+  /** What is in the page's memory, or behind its callbacks, is read there. @param {any} source */
+  function remoteSource(source) {
     if (!source?.remote) return source;
+    const { remote, ...described } = source;
     return {
-      shape: source.shape,
-      dtype: source.dtype,
+      ...described,
       read: (/** @type {number} */ start, /** @type {number} */ count) =>
         new Promise((resolve, reject) => {
           const read = nextRead++;
           reads.set(read, { resolve, reject });
-          post({ call, read, name, start, count });
+          post({ read, source: remote, start, count });
         }),
     };
   }
@@ -49,15 +49,15 @@ export function serve(post) {
       engine.device.dispose();
     },
     async compile({ spec, data, initialWeights, allowSoftware }, call) {
-      const sources = data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") };
+      const sources = data && { x: remoteSource(data.x), y: remoteSource(data.y) };
       const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
       sessions.set(++nextSession, session);
       return { session: nextSession, state: stateOf(session), normalization: session.normalizationRecord };
     },
     run: ({ session, steps }, call) =>
       get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),
-    evaluate: ({ session, data }, call) => get(session).evaluate(data && { x: remoteSource(data.x, call, "x"), y: remoteSource(data.y, call, "y") }),
-    predict: ({ session, x }, call) => get(session).predict(remoteSource(x, call, "x")),
+    evaluate: ({ session, data }) => get(session).evaluate(data && { x: remoteSource(data.x), y: remoteSource(data.y) }),
+    predict: ({ session, x }) => get(session).predict(remoteSource(x)),
     getWeights: ({ session }) => get(session).getWeights(),
     setWeights: ({ session, weights }) => get(session).setWeights(weights),
     weightsFile: ({ session }) => get(session).weightsFile(),

@@ -3,18 +3,19 @@ import { EngineError } from "../errors.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
-import { Batches, checkArray, checkShapes, eachWindow, readClasses, readRows, valueCheck } from "./data.js";
+import { Batches, checkArray, checkShapes, readClasses, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
 import { countRows, planFor } from "./estimate.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
 import { decode, encode } from "./safetensors.js";
+import { buffered, eachWindow, nearby, readRows } from "./sources.js";
 import { isStratified, split } from "./split.js";
 import { checkWeights, countParameters, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Plan } from "../plan/plan.js" */
-/** @import { ArraySource } from "./data.js" */
+/** @import { ArraySource } from "./sources.js" */
 /** @import { Normalization } from "./normalization.js" */
 /** @import { Point, Report } from "./pipeline.js" */
 /** @import { Weights } from "./weights.js" */
@@ -47,9 +48,10 @@ export class Session {
     /** @type {Session|undefined} */
     let session;
     try {
-      const { train, validation, normalization } = await prepare(spec, data, labels, plan.outputShape);
-      session = new Session({ device, spec, plan, executable, data, normalization, labels, batches: new Batches(spec, train), validation, rows });
-      await session.upload(labels);
+      const read = { x: await nearby(data.x), y: await nearby(data.y) };
+      const { train, validation, normalization } = await prepare(spec, read, labels, plan.outputShape, signal);
+      session = new Session({ device, spec, plan, executable, data: read, normalization, labels, batches: new Batches(spec, train), validation, rows });
+      await session.upload(labels, signal);
       session.setWeights(initialWeights ?? session.initialWeights());
       if (!initialWeights) session.given = null; // the seed gives them again
       device.check();
@@ -96,8 +98,8 @@ export class Session {
     return this.pipeline.step;
   }
 
-  /** @param {"index"|"values"} labels */
-  async upload(labels) {
+  /** @param {"index"|"values"} labels @param {AbortSignal} [signal] */
+  async upload(labels, signal) {
     const { executable, spec, data, plan } = this;
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     for (const [name, source] of /** @type {["x"|"y", ArraySource][]} */ ([["x", data.x], ["y", data.y]])) {
@@ -105,7 +107,7 @@ export class Session {
       await eachWindow(source, (firstRow, values) => {
         check(firstRow, values);
         executable.writeData(name === "x" ? "x" : "target", firstRow, values);
-      });
+      }, signal);
     }
     if (this.validation.length === 0) return;
     const aligned = executable.place("order.stage").layout.rows;
@@ -190,7 +192,8 @@ export class Session {
     const { executable, spec, plan, labels } = this;
     const { stage } = executable.sizes;
     const rows = data ? this.checkRows(data) : this.validation.length;
-    const x = data && normalized(this.normalization, data.x);
+    const x = data && normalized(this.normalization, buffered(data.x));
+    const y = data && buffered(data.y);
     if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
@@ -198,7 +201,7 @@ export class Session {
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       if (data) {
-        const [inputs, targets] = [await readRows(/** @type {ArraySource} */ (x), first, count), await readRows(data.y, first, count)];
+        const [inputs, targets] = [await readRows(/** @type {ArraySource} */ (x), first, count), await readRows(/** @type {ArraySource} */ (y), first, count)];
         checkX(first, inputs);
         checkY(first, targets);
         // Written and drawn in one task: another call may use the staging tensors in between.
@@ -241,9 +244,10 @@ export class Session {
     }
     const outputs = this.plan.outputShape.reduce((a, b) => a * b, 1);
     const data = new Float32Array(rows * outputs);
+    const inputs = normalized(this.normalization, buffered(x));
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
-      const values = await readRows(normalized(this.normalization, x), first, count);
+      const values = await readRows(inputs, first, count);
       this.executable.writeStage("x", values);
       data.set(this.executable.predictStaged(count), first * outputs);
     }
@@ -385,13 +389,13 @@ export class Session {
 
 /**
  * What the data says before anything is uploaded: the split, and what normalizes the inputs.
- * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {"index"|"values"} labels @param {number[]} outputShape
+ * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {"index"|"values"} labels @param {number[]} outputShape @param {AbortSignal} [signal]
  * @returns {Promise<import("./split.js").Split & {normalization: Normalization|null}>}
  */
-async function prepare(spec, { x, y }, labels, outputShape) {
+async function prepare(spec, { x, y }, labels, outputShape, signal) {
   const outputs = outputShape.reduce((a, b) => a * b, 1);
-  const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs)) : null;
+  const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs), signal) : null;
   const rows = split(spec, x.shape[0], classes);
   const { normalize } = spec.data;
-  return { ...rows, normalization: normalize === "none" ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs)) };
+  return { ...rows, normalization: normalize === "none" ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs), signal) };
 }

@@ -60,7 +60,21 @@ export function split(spec, rows, classes = null) {
  */
 function stratified(order, classes, kept) {
   const rows = order.length;
-  const places = Int32Array.from(order.keys()).sort((a, b) => classes[order[a]] - classes[order[b]] || a - b);
+  /** Where each class's rows begin when they are put class by class. @type {Map<number, number>} */
+  const next = new Map();
+  for (const number of classes) next.set(number, (next.get(number) ?? 0) + 1);
+  let begin = 0;
+  for (const number of [...next.keys()].sort((a, b) => a - b)) {
+    const count = /** @type {number} */ (next.get(number));
+    next.set(number, begin);
+    begin += count;
+  }
+  const places = new Int32Array(rows);
+  for (let place = 0; place < rows; place++) {
+    const at = /** @type {number} */ (next.get(classes[order[place]]));
+    places[at] = place;
+    next.set(classes[order[place]], at + 1);
+  }
   const validates = new Uint8Array(rows);
   // Whole numbers below 2^53, so that the quotients are exact.
   for (let i = 0; i < rows; i++) validates[places[i]] = Math.floor(((i + 1) * kept) / rows) - Math.floor((i * kept) / rows);

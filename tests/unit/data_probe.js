@@ -1,7 +1,8 @@
 // data_probe.js: the split and the normalization of the engine as plain values, for test_splits.py and test_normalize.py.
 import { EngineError } from "../../browser_runtime/errors.js";
-import { checkArray, readClasses, readRows, valueCheck } from "../../browser_runtime/train/data.js";
+import { checkArray, readClasses, valueCheck } from "../../browser_runtime/train/data.js";
 import { fit, normalizationRecord, normalized } from "../../browser_runtime/train/normalization.js";
+import { readRows } from "../../browser_runtime/train/sources.js";
 import { isStratified, split } from "../../browser_runtime/train/split.js";
 
 /** @param {() => any} act @returns {Promise<any>} what it gives, or what its error says */

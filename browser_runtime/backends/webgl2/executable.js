@@ -388,6 +388,32 @@ export class Executable {
   }
 
   /**
+   * Reads rows of the epoch's batches, synchronously.
+   * @param {"x"|"target"} name @param {number} first a row that starts a batch @param {number} rows @returns {Float32Array} [rows, columns]
+   */
+  readEpoch(name, first, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(`${name}.epoch`);
+    const { width } = this.lowered.textures[slots[0]];
+    const [from, count] = [(first / layout.layers) * layout.texelsPerRow, Math.ceil(rows / layout.layers) * layout.texelsPerRow];
+    const [top, bottom] = [Math.floor(from / width), Math.ceil((from + count) / width)];
+    // A plain texture is as wide as a row, so that in both the texels of some groups follow each other.
+    const lines = new Float32Array((bottom - top) * width * 4);
+    const texels = new Float32Array(layout.layers * count * 4);
+    const { format, type, view } = device.transfer(lines.buffer);
+    for (let layer = 0; layer < layout.layers; layer++) {
+      const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer }]);
+      gl.readPixels(0, top, width, bottom - top, format, type, /** @type {any} */ (view));
+      device.deleteFramebuffer(framebuffer);
+      const start = (from - top * width) * 4;
+      texels.set(lines.subarray(start, start + count * 4), layer * count * 4);
+    }
+    device.checkAlive();
+    this.bound.length = 0;
+    return unpack({ ...layout, rows, blockRows: rows, folded: true }, texels, { width: count, height: 1 }).data;
+  }
+
+  /**
    * Reads the row losses of the first batch in flight.
    * @param {string} name of a `rows` tensor @param {number} rows @returns {Float64Array} [rows]
    */

@@ -1,0 +1,103 @@
+// Sources: arrays of rows in memory, behind a callback or at an address, read window by window so that a large one never stands in memory.
+import { EngineError } from "../errors.js";
+
+/** What all of them have; rows come first in `shape`. @typedef {{shape: number[], dtype?: "float32"|"int32"}} Described */
+/** An array in memory. @typedef {Described & {data: ArrayLike<number>}} ArrayInMemory */
+/** One that is read piece by piece: `read(start, count)` gives `count` rows from `start`.
+ * @typedef {Described & {read: (start: number, count: number) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArrayReader */
+/** Little-endian values in C order at an address that honours Range. @typedef {Described & {url: string}} ArrayAtUrl */
+/** @typedef {ArrayInMemory | ArrayReader | ArrayAtUrl} ArraySource */
+
+const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
+
+export const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
+
+/** @param {ArraySource} source @param {number} start @param {number} count @returns {Promise<ArrayLike<number>>} */
+export async function readRows(source, start, count) {
+  if ("read" in source) return source.read(start, count);
+  if ("url" in source) return fetchRows(source, start, count);
+  const columns = size(source.shape.slice(1));
+  const { data } = source;
+  if (ArrayBuffer.isView(data)) return /** @type {any} */ (data).subarray(start * columns, (start + count) * columns);
+  return Array.prototype.slice.call(data, start * columns, (start + count) * columns);
+}
+
+/** @param {ArrayAtUrl} source @param {number} start @param {number} count */
+async function fetchRows({ shape, dtype, url }, start, count) {
+  const rowBytes = 4 * size(shape.slice(1));
+  const [first, stop] = [start * rowBytes, (start + count) * rowBytes];
+  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `data: rows ${start} to ${start + count - 1} of ${url}: ${why}`, { field: "data" });
+  const response = await fetch(url, { headers: { Range: `bytes=${first}-${stop - 1}` } }).catch((cause) => {
+    throw new EngineError("internal", `data: ${url} can't be fetched: ${cause.message}`, { cause });
+  });
+  if (response.status !== 206) throw bad(`the answer is ${response.status}; needed: 206, a range of bytes`);
+  const bytes = await response.arrayBuffer();
+  if (bytes.byteLength !== stop - first) throw bad(`${bytes.byteLength} bytes came; its shape [${shape}] needs ${stop - first}`);
+  return dtype === "int32" ? new Int32Array(bytes) : new Float32Array(bytes);
+}
+
+/**
+ * Calls `use(firstRow, values)` for windows of whole rows, which the shape alone cuts.
+ * @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use @param {AbortSignal} [signal] ends it between two windows
+ */
+export async function eachWindow(source, use, signal) {
+  const columns = size(source.shape.slice(1));
+  const span = Math.max(1, Math.floor(WINDOW_VALUES / columns));
+  for (let start = 0; start < source.shape[0]; start += span) {
+    signal?.throwIfAborted();
+    use(start, await readRows(source, start, Math.min(span, source.shape[0] - start)));
+  }
+}
+
+/** The array in memory where it is no larger than a window, so that its rows can be read in any order. @param {ArraySource} source @returns {Promise<ArraySource>} */
+export async function nearby(source) {
+  if ("data" in source || size(source.shape) > WINDOW_VALUES) return source;
+  return { shape: source.shape, dtype: source.dtype, data: await readRows(source, 0, source.shape[0]) };
+}
+
+/** The same for whoever goes through the rows in order, in small steps: whole windows are read. @param {ArraySource} source @returns {ArraySource} */
+export function buffered(source) {
+  if ("data" in source) return source;
+  const { shape, dtype } = source;
+  const columns = size(shape.slice(1));
+  /** @type {Promise<any>} */
+  let values = Promise.resolve([]);
+  let [first, stop] = [0, 0];
+  return {
+    shape,
+    dtype,
+    async read(start, count) {
+      if (start < first || start + count > stop) {
+        [first, stop] = [start, Math.min(shape[0], start + Math.max(count, Math.floor(WINDOW_VALUES / columns)))];
+        values = readRows(source, first, stop - first).then((read) => (ArrayBuffer.isView(read) ? read : Float64Array.from(read)));
+      }
+      return (await values).subarray((start - first) * columns, (start + count - first) * columns);
+    },
+  };
+}
+
+/** Rows in any order, as the float32 that the device holds. @param {ArrayInMemory} source @param {ArrayLike<number>} rows @returns {Float32Array} [rows, columns] */
+export function gatherRows({ shape, data }, rows) {
+  const columns = size(shape.slice(1));
+  const out = new Float32Array(rows.length * columns);
+  for (let i = 0; i < rows.length; i++) for (let c = 0; c < columns; c++) out[i * columns + c] = data[rows[i] * columns + c];
+  return out;
+}
+
+/**
+ * What may be posted to the engine's thread of a source that only this thread can read. Its rows are asked for window by window.
+ * @param {ArraySource} source @returns {any}
+ */
+export function posted(source) {
+  if (!source || typeof source !== "object") return source;
+  if ("url" in source) return { ...source, url: new URL(source.url, globalThis.document?.baseURI ?? globalThis.location?.href).href };
+  if ("read" in source) return { shape: source.shape, dtype: source.dtype, remote: true };
+  if ("data" in source) return { shape: source.shape, dtype: source.dtype, remote: true, length: source.data?.length };
+  return source;
+}
+
+/** Values as an array of their own, to be handed over: posting a view copies all that it looks into. @param {ArrayLike<number>} values */
+export function owned(values) {
+  if (values instanceof Float32Array || values instanceof Int32Array) return values.slice();
+  return Float64Array.from(values);
+}
