@@ -1,11 +1,10 @@
 // context_loss_page.js: loses the GPU process between a step and a read, then asks the session for all that it can read.
 import { Engine } from "../../browser_runtime/train/engine.js";
-
-/** @import { Session } from "../../browser_runtime/train/session.js" */
+import { Session } from "../../browser_runtime/train/session.js";
 
 const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
 
-/** What reads the device. @type {Record<string, (session: Session, x: any, y: any) => any>} */
+/** What reads the device, or asks it whether programs are compiled. @type {Record<string, (session: Session, x: any, y: any) => any>} */
 const reads = {
   checkpoint: (session) => session.checkpoint(),
   getWeights: (session) => session.getWeights(),
@@ -15,6 +14,11 @@ const reads = {
   validation: (session) => session.evaluate(),
   telemetry: (session) => session.run({ steps: 4 }),
   diagnose: (session) => session.diagnose("basic"),
+  compile({ device, spec }, x, y) {
+    const other = structuredClone(spec);
+    other.model.layers[0].units += 4; // so that no program is there already
+    return Session.compile(device, other, { data: { x, y } });
+  },
   rows({ executable, plan }) {
     const rows = [...plan.phases.train.tensors].find(([, { kind }]) => kind === "rows");
     return executable.readRows(/** @type {NonNullable<typeof rows>} */ (rows)[0], 4);

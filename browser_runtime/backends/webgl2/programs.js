@@ -74,7 +74,10 @@ export class Programs {
       return;
     }
     this.cache.delete(text);
-    if (gl.isContextLost()) throw new EngineError("context_lost", "the WebGL context was lost while compiling");
+    // A GPU process that has died says no to everything, also of the vertex shader, which always compiles.
+    if (gl.isContextLost() || !gl.getShaderParameter(this.vertex, gl.COMPILE_STATUS)) {
+      throw new EngineError("context_lost", "the WebGL context was lost while compiling");
+    }
     const log = gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program) || "no message";
     throw new EngineError("shader_error", explain(log, text, origins), { detail: { log } });
   }
