@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.pages import BrowserDied, Page, PageRejected, open_page
 from bench.server import BenchServer
-from bench.summary import CHECKED, OURS, Measurement, relative_error
+from bench.summary import OURS, PEER_TOLERANCE, TOLERANCE, Measurement, relative_error
 from bench.workloads import Workload
 from worker.chromium import Chromium, Recipe
 
@@ -54,7 +54,8 @@ class Bench:
         except (PageRejected, BrowserDied, subprocess.SubprocessError) as error:
             return replace(start, error=_first_line(error))
         off = relative_error(found["losses"], self.reference[workload["name"]])
-        error = "" if off <= CHECKED else f"losses are off by {off:.1e}"
+        tolerance = TOLERANCE if contender == OURS else PEER_TOLERANCE
+        error = "" if off <= tolerance else f"losses are off by {off:.1e}"
         return replace(start, **_numbers(found), loss_error=off, error=error)
 
     async def count(self, contender: str, workload: Workload) -> dict[str, Any]:

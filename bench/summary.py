@@ -9,7 +9,9 @@ from statistics import median
 from typing import Any
 
 OURS = "texelgrad"
-CHECKED = 1e-3  # relative difference to float64 of any of the first losses, above which a time does not count
+# Relative difference to float64 of any of the first losses, above which a time does not count: exactness is asked of us; of a
+# peer only that it trains the same net, since a fast one that is less exact is still fast.
+TOLERANCE, PEER_TOLERANCE = 1e-3, 1e-2
 
 
 @dataclass(frozen=True)

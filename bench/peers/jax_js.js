@@ -105,11 +105,13 @@ function start(jax, workload, batches, weights) {
     const [loss, grads] = valueAndGrad(lossOf)(tree.ref(params), x, y);
     return [tree.map((/** @type {any} */ p, /** @type {any} */ g) => p.sub(g.mul(lr)), params, grads), loss];
   };
-  const adam = (/** @type {any} */ { p, m, v, t }, /** @type {any} */ x, /** @type {any} */ y) => {
+  // b1 and b2 are beta1^t and beta2^t: products, since exp may be wrong by more than 1 - beta2 bears
+  const adam = (/** @type {any} */ { p, m, v, b1, b2 }, /** @type {any} */ x, /** @type {any} */ y) => {
     const [loss, grads] = valueAndGrad(lossOf)(tree.ref(p), x, y);
-    t = t.add(1);
-    const rate = np.reciprocal(np.exp(t.ref.mul(Math.log(BETA1))).mul(-1).add(1)).mul(lr); // lr / (1 - beta1^t)
-    const scale = np.reciprocal(np.exp(t.ref.mul(Math.log(BETA2))).mul(-1).add(1));
+    b1 = b1.mul(BETA1);
+    b2 = b2.mul(BETA2);
+    const rate = np.reciprocal(b1.ref.mul(-1).add(1)).mul(lr);
+    const scale = np.reciprocal(b2.ref.mul(-1).add(1));
     m = tree.map((/** @type {any} */ m, /** @type {any} */ g) => m.mul(BETA1).add(g.mul(1 - BETA1)), m, tree.ref(grads));
     v = tree.map((/** @type {any} */ v, /** @type {any} */ g) => v.mul(BETA2).add(np.square(g).mul(1 - BETA2)), v, grads);
     p = tree.map(
@@ -118,11 +120,11 @@ function start(jax, workload, batches, weights) {
     );
     rate.dispose();
     scale.dispose();
-    return [{ p, m, v, t }, loss];
+    return [{ p, m, v, b1, b2 }, loss];
   };
   const zeros = () => parameters().map(({ w, b }) => ({ w: np.zerosLike(w), b: np.zerosLike(b) }));
   const step = jit(type === "adam" ? adam : sgd);
-  let state = type === "adam" ? { p: parameters(), m: zeros(), v: zeros(), t: np.array(0) } : parameters();
+  let state = type === "adam" ? { p: parameters(), m: zeros(), v: zeros(), b1: np.array(1), b2: np.array(1) } : parameters();
 
   let taken = 0;
   return {
