@@ -13,7 +13,7 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, NotFound
-from texelgrad.exports import weights_artifact
+from texelgrad.exports import SUFFIXES, weights_artifact
 from texelgrad.models import Artifact
 
 routes = Routes("files")
@@ -30,8 +30,8 @@ def get_weights(path: JobPath, query: WeightsQuery) -> Response:
         raise Conflict(f"job {job.id} is {job.state} and has no weights yet")
     if job.state != JobState.SUCCEEDED or attempt is None:
         raise NotFound(f"job {job.id} is {job.state} and has no weights")
-    artifact = weights_artifact(own.db, attempt.id, query.format)
-    return send_artifact(own.db, artifact, f"{job.id}.{query.format}")
+    artifact = weights_artifact(own.db, attempt.id, job.spec, query.format)
+    return send_artifact(own.db, artifact, f"{job.id}.{SUFFIXES.get(query.format, query.format)}")
 
 
 def send_artifact(db: Database, artifact: Artifact, filename: str) -> Response:

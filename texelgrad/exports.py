@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,47 @@ from texelgrad import artifacts
 from texelgrad.db import Database
 from texelgrad.errors import NotFound
 from texelgrad.models import Artifact
+from texelgrad.spec import JobSpec, parse_spec
 
-FORMATS = ("safetensors", "npz")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can have
+Tensors = Mapping[str, NDArray[Any]]
 
 
-def to_npz(tensors: dict[str, NDArray[Any]]) -> bytes:
-    """An npz file of the tensors, by name; without compression and dates, which would differ between machines."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, tensor in sorted(tensors.items()):
-            member = io.BytesIO()
-            npy_format.write_array(member, np.ascontiguousarray(tensor), version=(1, 0), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _EPOCH), member.getvalue())
-    return buffer.getvalue()
+def to_npz(_spec: JobSpec, tensors: Tensors) -> bytes:
+    """An npz file of the tensors, by name."""
+    members: dict[str, bytes] = {}
+    for name, tensor in sorted(tensors.items()):
+        member = io.BytesIO()
+        npy_format.write_array(member, np.ascontiguousarray(tensor), version=(1, 0), allow_pickle=False)
+        members[f"{name}.npy"] = member.getvalue()
+    return _zip(members)
 
 
-def weights_artifact(db: Database, attempt_id: str, format_name: str) -> Artifact:
-    """The attempt's weights in one of FORMATS; raises NotFound where it has none."""
+def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
+    """An ONNX file of the whole model."""
+    from texelgrad import export_onnx
+
+    return export_onnx.to_onnx(spec, tensors)
+
+
+def to_tfjs(spec: JobSpec, tensors: Tensors) -> bytes:
+    """A zip file of the whole model for TensorFlow.js."""
+    from texelgrad import export_tfjs
+
+    return _zip(export_tfjs.to_tfjs(spec, tensors))
+
+
+_MAKERS: dict[str, Callable[[JobSpec, Tensors], bytes]] = {"npz": to_npz, "onnx": to_onnx, "tfjs": to_tfjs}
+FORMATS = ("safetensors", *_MAKERS)
+SUFFIXES = {"tfjs": "tfjs.zip"}
+"""Of file names; the format's own name for all others."""
+
+
+def weights_artifact(db: Database, attempt_id: str, spec: dict[str, Any], format_name: str) -> Artifact:
+    """The attempt's weights in one of FORMATS, of the job's spec; raises NotFound where it has none.
+
+    Raises Invalid where the format has no form of a layer.
+    """
     with db.read() as session:
         source = artifacts.find_ready(session, attempt_id, "weights")
         if format_name == "safetensors":
@@ -42,8 +66,18 @@ def weights_artifact(db: Database, attempt_id: str, format_name: str) -> Artifac
             return artifacts.find_ready(session, attempt_id, f"weights.{format_name}")
         except NotFound:
             tensors = load_safetensors(artifacts.read_all(session, source.id))
+    made = _MAKERS[format_name](parse_spec(spec), tensors)
     # Two requests at once may both store it: the bytes are the same.
-    artifact_id = artifacts.write_pieces(db, source.owner_id, f"weights.{format_name}", [to_npz(tensors)])
+    artifact_id = artifacts.write_pieces(db, source.owner_id, f"weights.{format_name}", [made])
     with db.write() as session:
         session.execute(update(Artifact).where(Artifact.id == artifact_id).values(attempt_id=attempt_id))
         return session.get_one(Artifact, artifact_id)
+
+
+def _zip(members: Mapping[str, bytes]) -> bytes:
+    """A zip file without compression and dates, which would differ between machines."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+    return buffer.getvalue()

@@ -132,6 +132,17 @@ setup_node() {
   PATH="$VENV/bin:$PATH"
 }
 
+# The peers that the bench measures; TensorFlow.js among them also loads what is exported for it.
+setup_peers() {
+  local stamp="$ROOT/bench/node_modules/.stamp" hash
+  hash=$(digest "$ROOT/bench/package-lock.json")
+  is_stamped "$stamp" "$hash" && return
+  setup_node
+  step "installing the peers into bench/node_modules"
+  (cd "$ROOT/bench" && npm ci --silent --ignore-scripts)
+  echo "$hash" >"$stamp"
+}
+
 # setup_browser_libraries [--omit=dev]   npm packages, and the dashboard's copy of uPlot
 setup_browser_libraries() {
   local stamp="$ROOT/node_modules/.stamp" vendor="$ROOT/api/static/vendor/uplot" hash

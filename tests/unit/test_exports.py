@@ -1,0 +1,185 @@
+"""Exported models predict what the net predicts: ONNX in onnxruntime, TensorFlow.js in TensorFlow.js."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+
+from texelgrad import export_onnx, export_tfjs
+from texelgrad.errors import Invalid
+from texelgrad.exports import to_npz, to_onnx, to_tfjs
+from texelgrad.layers.base import Activation
+from texelgrad.normalize import normalized
+from texelgrad.spec import JobSpec, parse_spec
+
+from tests.kernels.cnns import named_layers
+from tests.kernels.nets import forward
+from tests.node import ROOT, node_program
+from tests.tolerances import EXPORT_RTOL
+
+Tensors = dict[str, NDArray[Any]]
+DENSE = {"type": "dense", "units": 3}
+FLAT = {"type": "flatten"}
+
+NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
+    "dense": ([5], [{"type": "dense", "units": 7, "activation": "relu"}, {"type": "dense", "units": 4, "activation": "tanh"}, {**DENSE, "activation": "sigmoid"}]),
+    "no bias": ([5], [{"type": "dense", "units": 7, "use_bias": False}, {**DENSE, "use_bias": False}]),
+    "flat": ([2, 3], [FLAT, DENSE]),
+    "valid": ([9, 7, 2], [{"type": "conv2d", "filters": 5, "kernel": [3, 2], "activation": "relu"}, {"type": "max_pool2d", "size": 2}, FLAT, DENSE]),
+    "same": ([9, 8, 3], [{"type": "conv2d", "filters": 4, "kernel": [4, 3], "stride": [2, 1], "padding": "same"}, {"type": "max_pool2d", "size": [3, 2], "stride": 2, "padding": "same"}, FLAT, DENSE]),
+    "same, long strides": ([7, 8, 1], [{"type": "conv2d", "filters": 2, "kernel": 2, "stride": 3, "padding": "same", "use_bias": False}, FLAT, DENSE]),
+    "explicit": ([6, 6, 2], [{"type": "conv2d", "filters": 3, "kernel": 3, "padding": [[2, 0], [1, 3]], "dilation": [2, 1]}, {"type": "conv2d", "filters": 3, "kernel": 2, "activation": "tanh"}, FLAT, DENSE]),
+    "explicit pooling": ([6, 5, 2], [{"type": "max_pool2d", "size": [3, 2], "stride": [2, 1], "padding": [[1, 2], [0, 1]]}, FLAT, DENSE]),
+    "graph": ([6, 6, 2], [
+        {"type": "conv2d", "name": "a", "filters": 3, "kernel": 3, "padding": "same", "activation": "relu"},
+        {"type": "conv2d", "name": "b", "filters": 3, "kernel": 1, "inputs": ["input"]},
+        {"type": "add", "name": "c", "inputs": ["a", "b", "a"], "activation": "relu"},
+        FLAT, DENSE]),
+}  # fmt: skip
+TFJS_REFUSES = {"explicit pooling": "explicit padding"}
+
+
+def spec_of(net: str) -> JobSpec:
+    """The net, trained on mean squares."""
+    shape, layers = NETS[net]
+    return spec_for(shape, layers)
+
+
+def spec_for(shape: list[int], layers: list[dict[str, Any]]) -> JobSpec:
+    raw = {"loss": "mse", "optimizer": {"type": "sgd", "lr": 0.1}, "train": {"steps": 1}}
+    return parse_spec({**raw, "model": {"input": shape, "layers": layers}})
+
+
+def made(spec: JobSpec, *, normalize: bool) -> tuple[Tensors, NDArray[np.float32], Any]:
+    """Weights that are not small, some rows, and what float64 predicts for them."""
+    random = np.random.default_rng(4)
+    dumped = spec.model_dump(mode="json")
+    tensors: Tensors = {}
+    for name, layer, shape in named_layers(dumped):
+        if layer["type"] in ("dense", "conv2d"):
+            units = layer.get("units") or layer["filters"]
+            kernel = [*layer["kernel"], shape[2], units] if layer["type"] == "conv2d" else [*shape, units]
+            scale = 1 / np.sqrt(np.prod(kernel[:-1]))
+            tensors[f"{name}.kernel"] = (scale * random.normal(size=kernel)).astype(np.float32)
+            if layer["use_bias"]:
+                tensors[f"{name}.bias"] = random.normal(size=units).astype(np.float32)
+    x = random.normal(size=(6, *spec.model.input)).astype(np.float32)
+    if normalize:
+        channels = spec.model.input[-1]
+        tensors["input.offset"] = random.normal(40, 3, channels)
+        tensors["input.scale"] = random.uniform(0.1, 2, channels)
+        x = (x / tensors["input.scale"] + tensors["input.offset"]).astype(np.float32)
+    return tensors, x, forward(dumped, tensors, normalized(x, tensors))
+
+
+def predicted_by_onnxruntime(file: bytes, x: NDArray[np.float32]) -> NDArray[Any]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(["y"], {"x": x})[0])
+
+
+def predicted_by_tfjs(packed: bytes, x: NDArray[np.float32], folder: Path) -> NDArray[Any]:
+    """What TensorFlow.js's own loader and CPU backend make of it."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        archive.extractall(folder)
+    (folder / "x.json").write_text(json.dumps({"shape": x.shape, "data": x.ravel().tolist()}))
+    command = [node_program(), str(ROOT / "tests/unit/tfjs_probe.mjs"), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return np.array(answer["data"]).reshape(answer["shape"])
+
+
+def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=EXPORT_RTOL * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("net", NETS)
+def test_onnx_predicts_the_same(net: str, normalize: bool):
+    """In onnxruntime, from inputs as they were before normalisation; the file is a valid one, and always the same."""
+    spec = spec_of(net)
+    tensors, x, expected = made(spec, normalize=normalize)
+    file = to_onnx(spec, tensors)
+    onnx.checker.check_model(onnx.load_model_from_string(file), full_check=True)
+    assert_close(predicted_by_onnxruntime(file, x), expected)
+    assert to_onnx(spec_of(net), dict(reversed(tensors.items()))) == file
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_tfjs_predicts_the_same(net: str, tmp_path: Path):
+    """Loaded by tf.loadLayersModel; what Keras can't say is refused."""
+    spec = spec_of(net)
+    tensors, x, expected = made(spec, normalize=net != "flat")
+    if words := TFJS_REFUSES.get(net):
+        with pytest.raises(Invalid, match=words) as caught:
+            to_tfjs(spec, tensors)
+        assert caught.value.faults[0].field == "format"
+        return
+    packed = to_tfjs(spec, tensors)
+    assert_close(predicted_by_tfjs(packed, x, tmp_path), expected)
+    assert to_tfjs(spec_of(net), dict(reversed(tensors.items()))) == packed
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Activation.__args__ if kind != "linear"])
+def test_activations(kind: str, tmp_path: Path):
+    """Each is the engine's function, on values of both signs and around its corners."""
+    spec = spec_for([6], [{"type": "dense", "units": 6, "activation": kind}, {"type": "dense", "units": 6}])
+    eye = np.eye(6, dtype=np.float32)
+    tensors = {"dense_1.kernel": 4 * eye, "dense_2.kernel": eye}
+    tensors |= {f"dense_{number}.bias": np.zeros(6, np.float32) for number in (1, 2)}
+    x = np.linspace(-2, 2, 60).astype(np.float32).reshape(10, 6)
+    dumped = spec.model_dump(mode="json")
+    expected = forward(dumped, tensors, x)
+    assert_close(predicted_by_onnxruntime(to_onnx(spec, tensors), x), expected)
+    if kind in ("hard_sigmoid", "hard_swish"):
+        with pytest.raises(Invalid, match=f"activation is {kind}"):
+            to_tfjs(spec, tensors)
+    else:
+        assert_close(predicted_by_tfjs(to_tfjs(spec, tensors), x, tmp_path), expected)
+
+
+@pytest.mark.parametrize("format_name", ["onnx", "tfjs"])
+def test_layers_without_a_form_are_named(format_name: str, monkeypatch: pytest.MonkeyPatch):
+    """Whoever adds a type of layer and forgets the exporters gets an answer that says so."""
+    module = {"onnx": export_onnx, "tfjs": export_tfjs}[format_name]
+    monkeypatch.delitem(module._LAYERS, "flatten")
+    spec = spec_of("valid")
+    tensors, _, _ = made(spec, normalize=False)
+    with pytest.raises(Invalid) as caught:
+        {"onnx": to_onnx, "tfjs": to_tfjs}[format_name](spec, tensors)
+    (fault,) = caught.value.faults
+    assert (fault.field, fault.value) == ("format", format_name)
+    assert fault.message == "has no form of flatten_1, a layer flatten (model.layers.2)"
+
+
+def test_large_weights_come_in_shards(tmp_path: Path):
+    """Of 4 MiB, which the loader puts together again."""
+    spec = spec_for([1200], [{"type": "dense", "units": 1000}, {"type": "dense", "units": 2}])
+    tensors, x, expected = made(spec, normalize=False)
+    packed = to_tfjs(spec, tensors)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        names = archive.namelist()
+        assert names == ["model.json", "group1-shard1of2.bin", "group1-shard2of2.bin"]
+        assert archive.getinfo(names[1]).file_size == 4 << 20
+    assert_close(predicted_by_tfjs(packed, x, tmp_path), expected)
+
+
+def test_npz_has_the_tensors():
+    spec = spec_of("dense")
+    tensors, _, _ = made(spec, normalize=True)
+    with np.load(io.BytesIO(to_npz(spec, tensors))) as packed:
+        assert set(packed.files) == set(tensors)
+        assert all(np.array_equal(packed[name], tensor) for name, tensor in tensors.items())

@@ -1,0 +1,69 @@
+"""What exporters of a trained model have in common: its layers in order, what each reads, and the shapes in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from texelgrad.errors import Fault, Invalid
+from texelgrad.layers import Layer
+from texelgrad.layers.base import Shape, Value
+from texelgrad.layers.window import Padding
+from texelgrad.spec import JobSpec
+
+INPUT = "input"
+"""What layers call the model's input."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer of the model."""
+
+    name: str
+    layer: Layer
+    inputs: list[str]  # names of earlier layers, or INPUT
+    shape: Shape  # of what the first of them is for one sample, as users see it
+    output: Shape  # of what it makes
+    field: str  # of the spec
+
+
+def steps(spec: JobSpec) -> list[Step]:
+    """The layers of a valid spec."""
+    return list(_steps(spec))
+
+
+def _steps(spec: JobSpec) -> Iterator[Step]:
+    made = {INPUT: Value(tuple(spec.model.input), tuple(spec.model.input))}
+    before = INPUT
+    for index, layer in enumerate(spec.model.layers):
+        name, inputs, field = str(layer.name), layer.inputs or [before], f"model.layers.{index}"
+        _, made[name] = layer.fit([made[each] for each in inputs], field)
+        yield Step(name, layer, inputs, made[inputs[0]].shape, made[name].shape, field)
+        before = name
+
+
+def edges(
+    shape: Shape,
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    padding: Padding,
+) -> list[list[int]]:
+    """Lines before and behind, [[above, below], [left, right]], whatever form the spec has; `same` as TensorFlow."""
+    if isinstance(padding, list):
+        return padding
+    if padding == "valid":
+        return [[0, 0], [0, 0]]
+    found: list[list[int]] = []
+    for axis in (0, 1):
+        extent = (window[axis] - 1) * dilation[axis] + 1
+        places = -(-shape[axis] // stride[axis])
+        lines = max(0, (places - 1) * stride[axis] + extent - shape[axis])
+        found.append([lines // 2, lines - lines // 2])
+    return found
+
+
+def unsupported(format_name: str, step: Step, what: str) -> Invalid:
+    """What to raise for a layer that the format has no words for."""
+    message = f"has no form of {step.name}, {what} ({step.field})"
+    return Invalid([Fault("format", message, format_name, "safetensors, npz or another format")])

@@ -1,0 +1,190 @@
+"""A trained model as TensorFlow.js loads it (tf.loadLayersModel): a zip of model.json and its weights in shards.
+
+It takes inputs as they are before normalisation and gives the last layer's outputs. Another type of layer is another
+entry of the table at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from texelgrad.export_graph import INPUT, Step, edges, steps, unsupported
+from texelgrad.layers.base import pair
+from texelgrad.normalize import OFFSET, SCALE
+from texelgrad.spec import JobSpec
+
+_FORMAT = "tfjs"
+_SHARD_BYTES = 4 << 20  # what browsers cache well
+_INPUT = "x"  # a name that no layer may have
+_NORMALIZATION = "input.normalization"  # the dot is in no layer's name
+Tensors = Mapping[str, NDArray[Any]]
+Made = tuple[str, dict[str, Any], dict[str, NDArray[Any]]]
+"""A Keras class, its config, and its weights."""
+
+
+class _Model:
+    """Keras layers and their weights so far."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+        self.layers: list[dict[str, Any]] = []
+        self.weights: list[tuple[str, NDArray[np.float32]]] = []
+
+    def add(self, name: str, made: Made, inputs: list[str]) -> str:
+        """Append a layer that reads others; answers its name."""
+        kind, config, weights = made
+        nodes = [[[each, 0, 0, {}] for each in inputs]] if inputs else []
+        named = {"name": name, **config}
+        self.layers.append({"class_name": kind, "name": name, "config": named, "inbound_nodes": nodes})
+        self.weights += [(f"{name}/{part}", values.astype("<f4")) for part, values in weights.items()]
+        return name
+
+    def parameters(self, name: str) -> dict[str, NDArray[Any]]:
+        """Kernel, and bias where there is one, of a layer."""
+        found = {part: self.tensors.get(f"{name}.{part}") for part in ("kernel", "bias")}
+        return {part: tensor for part, tensor in found.items() if tensor is not None}
+
+
+def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
+    """The files by name; the same model is the same bytes. Raises Invalid where Keras has no form of a layer."""
+    model = _Model(tensors)
+    entry = {"batch_input_shape": [None, *spec.model.input], "dtype": "float32", "sparse": False}
+    names = {INPUT: _normalized(model, model.add(_INPUT, ("InputLayer", entry, {}), []))}
+    for step in steps(spec):
+        make = _LAYERS.get(step.layer.type)
+        if make is None:
+            raise unsupported(_FORMAT, step, f"a layer {step.layer.type}")
+        names[step.name] = make(model, step, [names[name] for name in step.inputs])
+    last = names[str(spec.model.layers[-1].name)]
+    config = {
+        "name": "texelgrad",
+        "layers": model.layers,
+        "input_layers": [[_INPUT, 0, 0]],
+        "output_layers": [[last, 0, 0]],
+    }
+    return _files(config, model.weights)
+
+
+def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[np.float32]]]) -> dict[str, bytes]:
+    """model.json, and the weights one after another cut into shards."""
+    data = b"".join(values.tobytes() for _, values in weights)
+    count = max(1, -(-len(data) // _SHARD_BYTES))
+    shards = {
+        f"group1-shard{number + 1}of{count}.bin": data[number * _SHARD_BYTES : (number + 1) * _SHARD_BYTES]
+        for number in range(count)
+    }
+    manifest = [{"name": name, "shape": list(values.shape), "dtype": "float32"} for name, values in weights]
+    document = {
+        "format": "layers-model",
+        "generatedBy": "texelgrad",
+        "convertedBy": None,
+        "modelTopology": {
+            "keras_version": "tfjs-layers 4.22.0",
+            "backend": "tensor_flow.js",
+            "model_config": {"class_name": "Model", "config": config},
+        },
+        "weightsManifest": [{"paths": list(shards), "weights": manifest}],
+    }
+    return {"model.json": json.dumps(document, sort_keys=True).encode(), **shards}
+
+
+def _normalized(model: _Model, name: str) -> str:
+    """The inputs as the first layer takes them, in float32: a batch normalisation whose moments are given."""
+    if OFFSET not in model.tensors:
+        return name
+    offset, scale = model.tensors[OFFSET], model.tensors[SCALE]
+    weights = {"gamma": scale, "moving_mean": offset, "moving_variance": np.ones_like(scale)}
+    config = {"axis": -1, "epsilon": 0, "center": False, "scale": True}
+    return model.add(_NORMALIZATION, ("BatchNormalization", config, weights), [name])
+
+
+def _dense(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    weights = model.parameters(step.name)
+    return _activated(
+        model, step, ("Dense", {"units": layer.units, "use_bias": "bias" in weights}, weights), inputs
+    )
+
+
+def _conv2d(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    stride, dilation = pair(layer.stride), pair(layer.dilation)
+    if max(stride) > 1 and max(dilation) > 1:
+        raise unsupported(_FORMAT, step, "a convolution with both a stride and a dilation")
+    padding = layer.padding
+    if isinstance(padding, list):
+        lines = edges(step.shape, pair(layer.kernel), stride, dilation, layer.padding)
+        config = {"padding": lines, "data_format": "channels_last"}
+        inputs, padding = [model.add(f"{step.name}.padding", ("ZeroPadding2D", config, {}), inputs)], "valid"
+    weights = model.parameters(step.name)
+    config = {
+        "filters": layer.filters, "kernel_size": list(layer.kernel), "strides": list(stride), "padding": padding,
+        "dilation_rate": list(dilation), "data_format": "channels_last", "use_bias": "bias" in weights,
+    }  # fmt: skip
+    return _activated(model, step, ("Conv2D", config, weights), inputs)
+
+
+def _max_pool2d(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    if isinstance(layer.padding, list):
+        if any(edge for axis in layer.padding for edge in axis):
+            raise unsupported(
+                _FORMAT, step, "a pooling with explicit padding, which Keras would fill with zeros"
+            )
+        layer = layer.model_copy(update={"padding": "valid"})
+    config = {
+        "pool_size": list(layer.size), "strides": list(layer.stride), "padding": layer.padding,
+        "data_format": "channels_last",
+    }  # fmt: skip
+    return model.add(step.name, ("MaxPooling2D", config, {}), inputs)
+
+
+def _flatten(model: _Model, step: Step, inputs: list[str]) -> str:
+    return model.add(step.name, ("Flatten", {"data_format": "channels_last"}, {}), inputs)
+
+
+def _add(model: _Model, step: Step, inputs: list[str]) -> str:
+    return _activated(model, step, ("Add", {}, {}), inputs)
+
+
+def _activation(model: _Model, step: Step, inputs: list[str]) -> str:
+    kind = getattr(step.layer, "function", "linear")
+    return model.add(step.name, _keras(step, kind), inputs)
+
+
+def _activated(model: _Model, step: Step, made: Made, inputs: list[str]) -> str:
+    """The layer, and its activation as a layer of its own."""
+    kind = getattr(step.layer, "activation", "linear")
+    if kind == "linear":
+        return model.add(step.name, made, inputs)
+    return model.add(f"{step.name}.{kind}", _keras(step, kind), [model.add(step.name, made, inputs)])
+
+
+def _keras(step: Step, kind: str) -> Made:
+    if kind == "leaky_relu":
+        return "LeakyReLU", {"alpha": 0.01}, {}
+    if kind not in _ACTIVATIONS:
+        raise unsupported(_FORMAT, step, f"whose activation is {kind}")
+    return "Activation", {"activation": _ACTIVATIONS[kind]}, {}
+
+
+# Keras' hard_sigmoid is another function, and TensorFlow.js has no hard_swish.
+_ACTIVATIONS = {
+    "linear": "linear", "relu": "relu", "elu": "elu", "gelu": "gelu", "silu": "swish", "sigmoid": "sigmoid",
+    "tanh": "tanh", "softplus": "softplus", "softmax": "softmax",
+}  # fmt: skip
+
+_LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
+    "dense": _dense,
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "flatten": _flatten,
+    "add": _add,
+    "activation": _activation,
+}
+"""What each type of layer becomes."""
