@@ -10,6 +10,12 @@ MATH_MAX_ULP = 4.0
 REFERENCE_RTOL = 1e-12
 REFERENCE_ATOL = 1e-14
 
+# The same sums merged from pieces, of values that lie 2,000 deviations from 0: their squares lose six digits.
+MERGED_RTOL = 1e-10
+
+# Mean, deviation and offset of float32 numbers, of which each was rounded once.
+NORMALIZED_TOL = 1e-6
+
 # Kernels, against float64 on the inputs that they read: a bound is derived for each element (tests/kernels/oracle.py) from
 # one rounding of 2^-24 an operation, MATH_MAX_ULP a function, and what GLSL ES allows of division and sqrt.
 FLOAT32_ROUNDING = 2.0**-24
@@ -62,6 +68,10 @@ REPORTED_ERROR_ATOL = 1e-12
 # least of one that was spoilt on purpose.
 OPERATOR_RIGHT = 2e-6
 OPERATOR_WRONG = 1e-4
+
+# gelu in roundings of x, and slopes that are computed from the input in roundings of 1: erf and exp are within
+# MATH_MAX_ULP of their values, which are at most 1, and the terms of a slope add up.
+GELU_ROUNDINGS = 2 * MATH_MAX_ULP
 
 # Exported models in other runtimes against float64, relative to the largest output: they sum in float32 in an order of their own,
 # and TensorFlow.js normalises inputs in float32.

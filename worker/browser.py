@@ -103,7 +103,7 @@ class Browser:
         self._client = page._client  # noqa: SLF001 - raw CDP has no public name, pyppeteer's wrappers no deadlines
         self._url = url
         self._listen(self._client)
-        page.on("workercreated", lambda worker: self._listen(worker._client))  # noqa: SLF001
+        page.on("workercreated", self._listen_to_worker)
         page.on("error", partial(self._die, "its page crashed"))
         browser.on("disconnected", partial(self._die, "it closed the connection"))
         self._client.on("Fetch.requestPaused", self._answer_request)
@@ -193,7 +193,13 @@ class Browser:
         }
         for event, line in lines.items():
             client.remove_all_listeners(event)
-            client.on(event, lambda message, line=line: self._note(*line(message)))
+            client.on(event, partial(self._hear, line))
+
+    def _listen_to_worker(self, worker: Any) -> None:
+        self._listen(worker._client)  # noqa: SLF001
+
+    def _hear(self, line: Callable[[dict[str, Any]], Line], event: dict[str, Any]) -> None:
+        self._note(*line(event))
 
     def _note_entry(self, event: dict[str, Any]) -> None:
         """What the browser itself shows on the console while the page loads, such as a module that is missing."""

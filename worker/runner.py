@@ -17,7 +17,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -117,9 +116,13 @@ async def _serve(
     browser: Browser, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
 ) -> None:
     """Obey the supervisor's lines until they end; say so if the browser dies first."""
-    keeping = ThreadPoolExecutor(
-        1, "page-log"
-    )  # one, so that lines stay in order; none waits for the database here
+    # One thread, so that the page's lines stay in order; the event loop never waits for the database.
+    keeping = ThreadPoolExecutor(1, "page-log")
+    idle = browser.on_line
+
+    def keep(level: str, text: str) -> None:
+        keeping.submit(recorder.log, level, text)
+
     browser.died.add_done_callback(
         lambda died: (
             None
@@ -135,13 +138,14 @@ async def _serve(
             try:
                 if "claim" in message:
                     recorder.begin(decode_claim(message["claim"]))
-                    browser.on_line = partial(keeping.submit, recorder.log)
+                    browser.on_line = keep
                     await browser.call("start", deadline_s=_START_S)
                 elif message.get("cancel"):
                     await browser.call("cancel", deadline_s=_CANCEL_S)
             except (BrowserDied, PageRejected) as error:
                 reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
     finally:
+        browser.on_line = idle
         keeping.shutdown(wait=False, cancel_futures=True)
 
 
