@@ -30,6 +30,8 @@ BROWSER = {
     "jax-js-wasm": ("jax-js", "wasm"),
 }
 """Library and backend of each contender that runs in a page."""
+NATIVE = ("pytorch-cpu", "pytorch-cuda", "pytorch-cuda-graphs")
+"""Contenders that run in a process of their own."""
 
 
 @dataclass(frozen=True)

@@ -19,26 +19,29 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench import tables
-from bench.contenders import BROWSER, Bench, native_contenders
+from bench.contenders import BROWSER, NATIVE, Bench, native_contenders
 from bench.pages import GPUS, BrowserDied, PageRejected, open_page, recipe_for
 from bench.server import BenchServer
 from bench.summary import OURS, Measurement
 from bench.text import significant
-from bench.workloads import Workload, growth, workloads
+from bench.workloads import Workload, growth, listed, workloads
 from texelgrad.engine import find_engine
 from worker.chromium import EnvironmentFault, find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 _CALL_S = 600.0
 _SOAK_PIECES = 20
+_SOFTWARE = re.compile("none|swiftshader|llvmpipe", re.IGNORECASE)
+_AGES = 5  # budgets for a step
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,6 +70,13 @@ async def _run(bench: Bench, options: argparse.Namespace) -> int:
     except (PageRejected, BrowserDied) as error:
         print(f"Chromium with --gpu {options.gpu} does not work here: {error}", file=sys.stderr)
         return 1
+    if options.gpu != "software" and _SOFTWARE.search(about["device"]["renderer"] or "none"):
+        who = f"Chromium runs as {bench.chromium.identity.user}; --user chooses another account"
+        print(
+            f"--gpu {options.gpu}: WebGL's renderer is {about['device']['renderer']}, no GPU. {who}",
+            file=sys.stderr,
+        )
+        return 1
     results = {"about": about}
     print(tables.heading(results), end="\n\n", flush=True)
     file: Path = options.out / f"{options.what}.json"
@@ -90,11 +100,10 @@ Found = AsyncIterator[dict[str, Any]]  # all that was found so far, again and ag
 
 
 async def _compare(bench: Bench, options: argparse.Namespace) -> Found:
-    peers: list[str] = options.peer if options.peer is not None else [*BROWSER, *native_contenders()]
-    contenders = [OURS, *(name for name in peers if name != OURS)]
+    contenders = [OURS, *(name for name in _peers(options) if name != OURS)]
     counts: dict[str, dict[str, Any]] = {}
     measurements: list[dict[str, Any]] = []
-    for m in _measurements(bench, options, contenders, _chosen(options.workload)):
+    for m in _measurements(bench, options, contenders, _chosen(options, listed())):
         measured = await m
         measurements.append(measured.as_dict())
         ran = measured.ms_per_step is not None and measured.contender in BROWSER
@@ -105,25 +114,34 @@ async def _compare(bench: Bench, options: argparse.Namespace) -> Found:
 
 
 async def _growth(bench: Bench, options: argparse.Namespace) -> Found:
-    nets = [workload for sweep in growth().values() for _, workload in sweep]
+    nets = _chosen(options, [workload for sweep in growth().values() for _, workload in sweep])
     measurements: list[dict[str, Any]] = []
     for m in _measurements(bench, options, [OURS, *(options.peer or [])], nets):
         measurements.append((await m).as_dict())
         yield {"measurements": measurements}
 
 
+def _peers(options: argparse.Namespace) -> list[str]:
+    if options.peer is not None:
+        return options.peer
+    # WebGPU on the CPU is something that Chromium offers nobody without a flag, and minutes a step
+    pages = [name for name in BROWSER if options.gpu != "software" or not name.endswith("webgpu")]
+    return [*pages, *native_contenders()]
+
+
 def _measurements(
     bench: Bench, options: argparse.Namespace, contenders: Sequence[str], nets: Sequence[Workload]
 ) -> Iterator[Coroutine[None, None, Measurement]]:
-    """Rounds over all of them; who could not train a net is not asked again; none is begun past --limit-s."""
-    hopeless: set[tuple[str, str]] = set()
+    """Rounds over all of them; a peer that could not train a net, or takes ages for it, is asked once; none is begun past --limit-s."""
+    once: set[tuple[str, str]] = set()
     ends = math.inf if options.limit_s is None else time.monotonic() + options.limit_s
 
     async def measure(contender: str, net: Workload, round_: int) -> Measurement:
         measured = await bench.measure(contender, net, round_)
-        if measured.ms_per_step is None:
-            hopeless.add((net["name"], contender))
-        time_ = f"{significant(measured.ms_per_step)} ms" if measured.ms_per_step is not None else ""
+        ms = measured.ms_per_step
+        if ms is None or (contender != OURS and ms > _AGES * bench.budget_ms):
+            once.add((net["name"], contender))
+        time_ = f"{significant(ms)} ms" if ms is not None else ""
         progress = (
             f"round {round_}/{options.rounds}  {net['name']:15} {contender:20} {time_:>12} {measured.error}"
         )
@@ -134,20 +152,20 @@ def _measurements(
         if time.monotonic() > ends:
             print(f"--limit-s {options.limit_s:g} is over: what is missing was not measured", file=sys.stderr)
             return
-        if (net["name"], contender) not in hopeless:
+        if (net["name"], contender) not in once:
             yield measure(contender, net, round_)
 
 
 async def _telemetry(bench: Bench, options: argparse.Namespace) -> Found:
     found: dict[str, Any] = {}
-    for workload in _chosen(options.workload):
+    for workload in _chosen(options, listed()):
         async with open_page(bench.chromium, bench.recipe, bench.server, bench.task(OURS, workload)) as page:
             found[workload["name"]] = await page.call("telemetry", deadline_s=_CALL_S)
         yield {"telemetry": found}
 
 
 async def _soak(bench: Bench, options: argparse.Namespace) -> Found:
-    workload = _chosen(options.workload or ["seed-demo"])[0]
+    workload = _chosen(options, listed())[0]
     piece_steps = max(1, options.steps // _SOAK_PIECES)
     task = {**bench.task(OURS, workload), "pieceSteps": piece_steps}
     pieces: list[dict[str, Any]] = []
@@ -188,9 +206,17 @@ def _commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def _chosen(names: Sequence[str] | None) -> list[Workload]:
-    known = workloads()
-    return [known[name] for name in (names or [name for name in known if not name.endswith("-x10")])]
+def _chosen(options: argparse.Namespace, default: list[Workload]) -> list[Workload]:
+    return [workloads()[name] for name in options.workload] if options.workload else default
+
+
+def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        if not (value := kind(text)) > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not positive")
+        return value
+
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -200,17 +226,19 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("what", nargs="?", default="compare", choices=["compare", "growth", "telemetry", "soak"])
     add("--workload", nargs="+", choices=sorted(workloads()), metavar="NAME", help=", ".join(workloads()))
+    legal = [*BROWSER, *NATIVE]
     add(
         "--peer",
         nargs="*",
+        choices=legal,
         metavar="NAME",
-        help=f"beside ours; none: only ours; legal: {', '.join(BROWSER)}, pytorch-*",
+        help=f"beside ours; none: only ours; {', '.join(legal)}",
     )
-    add("--rounds", type=int, default=3)
-    add("--budget-s", type=float, default=1.0, help="how long to measure each, after warming up")
+    add("--rounds", type=_positive(int), default=3)
+    add("--budget-s", type=_positive(float), default=1.0, help="how long to measure each, after warming up")
     add("--gpu", choices=list(GPUS), default="software")
-    add("--limit-s", type=float, help="begin no measurement later than this")
-    add("--steps", type=int, default=100_000, help="of the soak")
+    add("--limit-s", type=_positive(float), help="begin no measurement later than this")
+    add("--steps", type=_positive(int), default=100_000, help="of the soak")
     add("--no-counts", action="store_true", help="leave out draws, calls and bytes")
     add(
         "--device",

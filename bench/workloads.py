@@ -14,9 +14,13 @@ Workload = dict[str, Any]
 _FILE = Path(__file__).with_name("workloads.json")
 
 
+def listed() -> list[Workload]:
+    """The workloads of workloads.json, in their order."""
+    return json.loads(_FILE.read_text())
+
+
 def workloads() -> dict[str, Workload]:
-    """The listed workloads by name, and each with ten times the data as `<name>-x10`: a full batch stays one."""
-    listed: list[Workload] = json.loads(_FILE.read_text())
+    """All by name: the listed ones, each with ten times the data as `<name>-x10` (a full batch stays one), those of `growth`."""
     ten = [
         {
             **w,
@@ -24,9 +28,10 @@ def workloads() -> dict[str, Workload]:
             "rows": w["rows"] * 10,
             "batch": w["batch"] * (10 if w["batch"] == w["rows"] else 1),
         }
-        for w in listed
+        for w in listed()
     ]
-    return {w["name"]: w for w in [*listed, *ten]}
+    sizes = [workload for sweep in growth().values() for _, workload in sweep]
+    return {w["name"]: w for w in [*listed(), *ten, *sizes]}
 
 
 def growth() -> dict[str, list[tuple[int, Workload]]]:

@@ -18,7 +18,7 @@ from bench.report import report
 from bench.summary import Measurement, relative_error, summarize
 from bench.tables import table
 from bench.text import markdown, significant
-from bench.workloads import data_of, growth, weights_of, workloads
+from bench.workloads import data_of, weights_of, workloads
 
 from .. import node
 
@@ -176,8 +176,7 @@ def test_both_languages_make_the_same_bits(name: str):
 def test_every_workload_has_its_float64_losses():
     """Without them a time could not count."""
     reference = json.loads((ROOT / "bench/reference.json").read_text())
-    listed = {*workloads(), *(w["name"] for sweep in growth().values() for _, w in sweep)}
-    assert set(reference) == listed
+    assert set(reference) == set(workloads())
     assert all(len(losses) == 20 and all(map(math.isfinite, losses)) for losses in reference.values())
 
 
