@@ -12,6 +12,7 @@ from rich.table import Table
 from texelgrad.client import Client, Job
 from texelgrad.console import console as console_of
 
+_FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service; tfjs is a zip
 _LEVELS = ("debug", "info", "warning", "error")
 console = console_of()
 
@@ -113,10 +114,10 @@ def delete(url: str | None, job_id: str) -> None:
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
 )
-@click.option("--format", "format_", default="safetensors", type=click.Choice(["safetensors", "npz"]))
+@click.option("--format", "format_", default="safetensors", type=click.Choice(_FORMATS))
 @click.pass_obj
 def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
-    """Download a job's trained weights."""
+    """Download a job's trained weights, as arrays or as a whole model (onnx, tfjs)."""
     with Client(url) as client:
         click.echo(client.download_weights(job_id, out, format=format_))
 

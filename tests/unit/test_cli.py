@@ -10,9 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
+from click import Choice
 from click.testing import CliRunner, Result
 
 from texelgrad import Client, cli, cli_jobs
+from texelgrad.exports import FORMATS
 
 Service = dict[str, Any]
 JOB: dict[str, Any] = {
@@ -88,6 +90,13 @@ def test_weights_are_written(texelgrad: Callable[..., Result], tmp_path: Path, s
     assert result.exit_code == 0
     assert (tmp_path / "w.npz").read_bytes() == b"file"
     assert seen[0].url.params["format"] == "npz"
+
+
+def test_weights_come_in_every_format_of_the_service():
+    """The command needs none of what makes them, so it lists them itself."""
+    (option,) = [parameter for parameter in cli_jobs.weights.params if parameter.name == "format_"]
+    assert isinstance(option.type, Choice)
+    assert tuple(option.type.choices) == FORMATS
 
 
 def test_cancelling(texelgrad: Callable[..., Result]):
