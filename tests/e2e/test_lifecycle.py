@@ -67,6 +67,17 @@ def test_a_killed_process_costs_one_attempt(stack: Stack, long_job: dict[str, An
     lost, last = job["attempts"]
     assert (lost["state"], lost["cause"]) == ("lost", cause)
     assert last["resumed_from_step"] >= 2_000
+    lines = [(line["attempt"], line["message"]) for line in stack.client.logs(job["id"])]
+    wanted = [
+        (1, "compiled in "),
+        (1, f"lost: {cause}"),
+        (2, "compiled in "),
+        (2, f"goes on from step {last['resumed_from_step']}, bit for bit"),
+        (2, "succeeded: completed"),
+    ]
+    assert len(lines) == len(wanted), lines
+    for (attempt, message), (number, begins) in zip(lines, wanted, strict=True):
+        assert (attempt, message[: len(begins)]) == (number, begins)
     steps = stack.client.metrics(job["id"], max_points=100_000)["loss"].steps
     assert steps.tolist() == list(range(1, 12_001))
     stack.settle()
