@@ -45,7 +45,7 @@ function* imageJobs() {
         { channels: 4, filters: 5, stride: 2, padding: "valid" },
         { channels: 3, filters: 8, stride: 1, padding: [[1, 0], [2, 1]] },
       ]) {
-        const conv = { type: "conv2d", name: "c", filters, kernel: [3, 3], stride: [stride, stride], dilation: [1, 1], padding, activation, init: "he_uniform", use_bias: true };
+        const conv = { type: "conv2d", name: "c", filters, kernel: [3, 3], stride: [stride, stride], dilation: [1, 1], padding, groups: 1, activation, init: "he_uniform", use_bias: true };
         const pool = { type: "max_pool2d", name: "p", size: [2, 2], stride: [2, 2], padding: "valid" };
         const layers = [conv, pool, { ...conv, name: "c2" }, { ...conv, name: "c3", stride: [1, 1], padding: "same" }, { type: "flatten", name: "f" }, dense("d", 10, "linear")];
         const spec = { model: { input: [18, 19, channels], layers }, loss: "softmax_cross_entropy", metrics: ["accuracy"], optimizer, train: { batch_size: 16 } };
@@ -59,7 +59,7 @@ function* imageJobs() {
 function* graphJobs() {
   for (const activation of ACTIVATIONS) {
     for (const optimizer of OPTIMIZERS) {
-      const conv = { type: "conv2d", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", activation, init: "he_uniform", use_bias: false };
+      const conv = { type: "conv2d", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation, init: "he_uniform", use_bias: false };
       const layers = [
         { ...conv, name: "c1" }, { ...conv, name: "c2" }, { type: "add", name: "a1", inputs: ["c1", "c2"], activation }, { type: "flatten", name: "f" },
         { ...dense("d1", 9, activation), use_bias: false }, dense("d2", 9, activation), { type: "add", name: "a2", inputs: ["d1", "d2"], activation }, dense("d3", 3, "linear"),
@@ -69,9 +69,23 @@ function* graphJobs() {
   }
 }
 
+/** Groups of whole texels, of any size, and of one channel each; with bias and without. @yields {{spec: object, labels: string, batch: number}} */
+function* groupedJobs() {
+  for (const activation of ACTIVATIONS) {
+    for (const use_bias of [true, false]) {
+      const conv = { type: "conv2d", kernel: [3, 2], stride: [2, 1], dilation: [1, 2], padding: "same", activation, init: "he_uniform", use_bias };
+      const groups = [[6, 1], [6, 6], [4, 2], [6, 2], [16, 2], [8, 2], [9, 1], [24, 3], [6, 3]];
+      const layers = [...groups.map(([filters, groups], i) => ({ ...conv, name: `c${i}`, filters, groups })), { type: "flatten", name: "f" }, dense("d", 3, "linear")];
+      const [optimizer] = OPTIMIZERS;
+      yield { spec: { model: { input: [9, 8, 3], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16 } }, labels: "values", batch: 16 };
+    }
+  }
+}
+
 /** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
   yield* imageJobs();
+  yield* groupedJobs();
   yield* graphJobs();
   for (const { loss, labels, units } of LOSSES) {
     for (const activation of ACTIVATIONS) {

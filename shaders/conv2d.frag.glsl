@@ -1,17 +1,20 @@
 // conv2d: Y = act(X * W + b), b where W has one, * the correlation of every framework     backward: conv2d_grad_input, conv2d_grad_weights
-// X [M,H,W,C]  W [KH,KW,C,F] and b in W's bias row  ->  Y [M,OH,OW,F]   ROWS samples and 4 filters of a pixel a fragment
-// Accumulates over C and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW C + KH) * 2^-24 * sum|x||w|
+// X [M,H,W,C]  W [KH,KW,C/G,F] and b in W's bias row  ->  Y [M,OH,OW,F]   ROWS samples and 4 filters of a pixel a fragment
+// A filter sums its group: READ_TEXELS of X and MADE_TEXELS of Y each. TRANSPOSED is conv2d_transpose: see lib/taps.glsl.
+// Accumulates over C/G and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW C/G + KH) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0. All rows of a fragment read the same places of their layers and share each weight.
+// Requires G = 1, or groups that fill their texels; else conv2d_grouped.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
-#include "lib/window.glsl"
+#include "lib/taps.glsl"
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
   int filters = channelTexel(n);
-  ivec2 corner = windowCorner(n / TEXELS_PER_PIXEL);
+  int first = filters / MADE_TEXELS * READ_TEXELS;
+  ivec2 made = ivec2(n / TEXELS_PER_PIXEL / MADE.y, n / TEXELS_PER_PIXEL % MADE.y);
   vec4 total[ROWS];
   int layer[ROWS];
   int base[ROWS];
@@ -19,17 +22,17 @@ void main() {
   EACH_ROW(LOCATE)
 
   for (int ky = 0; ky < WINDOW.x; ky++) {
-    int y = corner.x + ky * DILATION.x;
-    if (y < 0 || y >= INPUT.x) continue;
+    int y = readRow(made.x, ky);
+    if (y < 0) continue;
     vec4 part[ROWS];
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     for (int kx = 0; kx < WINDOW.y; kx++) {
-      int x = corner.y + kx * DILATION.y;
-      if (x < 0 || x >= INPUT.y) continue;
-      int texel = (y * INPUT.y + x) * X_TEXELS_PER_PIXEL;
-      int weights = (ky * WINDOW.y + kx) * 4 * X_TEXELS_PER_PIXEL;
-      for (int c = 0; c < X_TEXELS_PER_PIXEL; c++) {
+      int x = readColumn(made.y, kx);
+      if (x < 0) continue;
+      int texel = (y * READ.y + x) * X_TEXELS_PER_PIXEL + first;
+      int weights = (ky * WINDOW.y + kx) * 4 * READ_TEXELS;
+      for (int c = 0; c < READ_TEXELS; c++) {
         int k = weights + 4 * c;
         vec4 w0 = W_fetch(W_layer(k), W_base(k), filters);
         vec4 w1 = W_fetch(W_layer(k + 1), W_base(k + 1), filters);

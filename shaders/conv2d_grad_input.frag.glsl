@@ -1,17 +1,20 @@
 // conv2d_grad_input: DX = (DY correlated with W turned by 180 degrees) * act'(Y)     forward: conv2d
-// DY [M,OH,OW,F]  W [KH,KW,C,F]  Y [M,H,W,C] (the activation that X was)  ->  DX [M,H,W,C]   ROWS samples and 4 channels of a pixel a fragment
-// Accumulates over F and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW F + KH) * 2^-24 * sum|dy||w|
+// DY [M,OH,OW,F]  W [KH,KW,C/G,F]  Y [M,H,W,C] (the activation that X was)  ->  DX [M,H,W,C]   ROWS samples and 4 channels of a pixel a fragment
+// A channel meets the filters of its group: READ_TEXELS of X and MADE_TEXELS of Y each. TRANSPOSED is that of conv2d_transpose.
+// Accumulates over F/G and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW F/G + KH) * 2^-24 * sum|dy||w|
 // Padding lanes and rows are written as 0.
+// Requires G = 1, or groups that fill their texels; else conv2d_grouped_grad_input.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
-#include "lib/window.glsl"
+#include "lib/taps.glsl"
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
-  int channels = 4 * channelTexel(n);
-  ivec2 pixel = ivec2(n / TEXELS_PER_PIXEL / INPUT.y, n / TEXELS_PER_PIXEL % INPUT.y);
+  int channels = channelTexel(n);
+  int first = channels / READ_TEXELS * MADE_TEXELS;
+  ivec2 read = ivec2(n / TEXELS_PER_PIXEL / READ.y, n / TEXELS_PER_PIXEL % READ.y);
   vec4 total[ROWS];
   int layer[ROWS];
   int base[ROWS];
@@ -19,21 +22,23 @@ void main() {
   EACH_ROW(LOCATE)
 
   for (int ky = 0; ky < WINDOW.x; ky++) {
+    int y = madeRow(read.x, ky);
+    if (y < 0) continue;
     vec4 part[ROWS];
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     for (int kx = 0; kx < WINDOW.y; kx++) {
-      ivec2 at = windowOf(pixel, ivec2(ky, kx));
-      if (at.x < 0) continue;
-      int texel = (at.x * OUTPUT.y + at.y) * DY_TEXELS_PER_PIXEL;
-      int k = (ky * WINDOW.y + kx) * 4 * TEXELS_PER_PIXEL + channels;
+      int x = madeColumn(read.y, kx);
+      if (x < 0) continue;
+      int texel = (y * MADE.y + x) * DY_TEXELS_PER_PIXEL + first;
+      int k = 4 * ((ky * WINDOW.y + kx) * READ_TEXELS + channels % READ_TEXELS);
       ivec4 wLayer = ivec4(W_layer(k), W_layer(k + 1), W_layer(k + 2), W_layer(k + 3));
       ivec4 wBase = ivec4(W_base(k), W_base(k + 1), W_base(k + 2), W_base(k + 3));
-      for (int f = 0; f < DY_TEXELS_PER_PIXEL; f++) {
-        vec4 w0 = W_fetch(wLayer.x, wBase.x, f);
-        vec4 w1 = W_fetch(wLayer.y, wBase.y, f);
-        vec4 w2 = W_fetch(wLayer.z, wBase.z, f);
-        vec4 w3 = W_fetch(wLayer.w, wBase.w, f);
+      for (int f = 0; f < MADE_TEXELS; f++) {
+        vec4 w0 = W_fetch(wLayer.x, wBase.x, first + f);
+        vec4 w1 = W_fetch(wLayer.y, wBase.y, first + f);
+        vec4 w2 = W_fetch(wLayer.z, wBase.z, first + f);
+        vec4 w3 = W_fetch(wLayer.w, wBase.w, first + f);
 #define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], texel + f); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
         EACH_ROW(ADD)
       }

@@ -61,7 +61,7 @@ def texture_bytes(sizes: Sizes) -> int:
     total += 2 * (1 + sizes.states) * sum(_weights(layer, layers) for layer in weights)  # they ping-pong
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
-    total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if len(layer.output) == 3)
+    total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if layer.lines)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
     # may find the textures of both taken. Folded and plain tensors share no texture.
@@ -116,8 +116,9 @@ def _weights(layer: LayerShape, layers: int) -> int:
 def _splits(layer: LayerShape, batch: int) -> int:
     """Parts in which a convolution's weight gradient is summed."""
     texels = _weights(layer, 4) // (4 * _TEXEL_BYTES)
-    lines = batch // 4 * layer.output[0]
-    short = math.ceil(lines / max(1, _MAX_TRIPS // (1 + layer.output[1])))
+    height, width = layer.lines or (0, 0)
+    lines = batch // 4 * height
+    short = math.ceil(lines / max(1, _MAX_TRIPS // width))
     return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short)))
 
 

@@ -166,7 +166,7 @@ export const specSchema = {
     },
     "Conv2d": {
       "additionalProperties": false,
-      "description": "Convolution over [height, width, channels]: activation(x * W + b), W [height, width, in, filters].",
+      "description": "Convolution over [height, width, channels]: activation(x * W + b), W [height, width, in / groups, filters].",
       "properties": {
         "activation": {
           "default": "linear",
@@ -210,6 +210,14 @@ export const specSchema = {
           "maximum": 65536,
           "minimum": 1,
           "title": "Filters",
+          "type": "integer"
+        },
+        "groups": {
+          "default": 1,
+          "description": "Each joins its share of the channels with its share of the filters.",
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Groups",
           "type": "integer"
         },
         "init": {

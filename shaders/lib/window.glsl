@@ -1,4 +1,5 @@
 // window: where a sliding window stands. INPUT, OUTPUT (height, width), WINDOW, STRIDE, DILATION, PADDING (before) come as defines.
+// Windows stand at OUTPUT's places and slide over INPUT.
 
 // The input pixel under the window's first tap, for an output pixel; may lie outside.
 ivec2 windowCorner(int pixel) { return ivec2(pixel / OUTPUT.y, pixel % OUTPUT.y) * STRIDE - PADDING; }

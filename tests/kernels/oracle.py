@@ -92,35 +92,46 @@ def _texels(channels: int) -> int:
     return -(-channels // 4)
 
 
+def _additions(window: Window, channels: int, filters: int, summed: int) -> int:
+    """Additions that a sum over `summed` channels of a tap takes: 4 at once, unless groups begin in the middle of texels."""
+    whole = channels // window.groups % 4 == 0 and filters // window.groups % 4 == 0
+    return _texels(summed) if window.groups == 1 or whole else summed
+
+
 def conv2d(x: Floats, w: Floats, window: Window) -> Approx:
-    """X * W + b: 4 channels at once, summed over the taps of a kernel row, then over kernel rows."""
-    images, kernel, bias = _images(x, window.input), w[:-1].reshape(*window.taps, -1, w.shape[1]), w[-1]
+    """X * W + b: channels of a group, summed over the taps of a kernel row, then over kernel rows."""
+    images, kernel, bias = _images(x, window.reads), w[:-1].reshape(*window.taps, -1, w.shape[1]), w[-1]
     size = windows.conv2d(np.abs(images), np.abs(kernel), window)
-    roundings = 3 + window.taps[1] * _texels(kernel.shape[2]) + window.taps[0]
+    a_tap = _additions(window, images.shape[3], w.shape[1], kernel.shape[2])
+    roundings = 3 + window.taps[1] * a_tap + window.taps[0]
     error = roundings * U * size + U * (size + np.abs(bias)) + len(w) * TINY
     return Approx(_matrix(windows.conv2d(images, kernel, window) + bias), _matrix(error))
 
 
 def conv2d_grad_input(dy: Floats, w: Floats, window: Window) -> Approx:
-    """Where each DY laid the kernel down: 4 filters at once, over the taps of a kernel row, then over kernel rows."""
-    gradients, kernel = _images(dy, window.output), w[:-1].reshape(*window.taps, -1, w.shape[1])
+    """Where each DY laid the kernel down: filters of a group, over the taps of a kernel row, then over kernel rows."""
+    gradients, kernel = _images(dy, window.makes), w[:-1].reshape(*window.taps, -1, w.shape[1])
     size = windows.conv2d_grad_input(np.abs(gradients), np.abs(kernel), window)
-    roundings = 4 + window.taps[1] * _texels(w.shape[1]) + window.taps[0]
+    filters = w.shape[1] // window.groups
+    a_tap = _additions(window, kernel.shape[2] * window.groups, w.shape[1], filters)
+    roundings = 4 + window.taps[1] * a_tap + window.taps[0]
     value = windows.conv2d_grad_input(gradients, kernel, window)
     return Approx(_matrix(value), _matrix(roundings * U * size + w.size * TINY))
 
 
 def conv2d_grad_weights(x: Floats, dy: Floats, window: Window, splits: int) -> Approx:
     """What each tap saw times DY, sums of DY below: lines of 4 samples, then the lines of a part, then the parts."""
-    images, gradients = _images(x, window.input), _images(dy, window.output)
+    images, gradients = _images(x, window.reads), _images(dy, window.makes)
 
     def sums(of_x: Floats, of_dy: Floats) -> Floats:
         kernel = windows.conv2d_grad_weights(of_x, of_dy, window)
         return np.vstack([kernel.reshape(-1, kernel.shape[-1]), of_dy.sum(axis=(0, 1, 2))])
 
     size = sums(np.abs(images), np.abs(gradients))
-    lines = -(-len(x) // 4) * window.output[0]
-    roundings = 1 + 4 * window.output[1] + -(-lines // splits) + splits
+    # the bias of a transposed convolution sums all that lies under its windows
+    height, width = window.input if window.transposed else window.output
+    lines = -(-len(x) // 4) * max(height, window.output[0])
+    roundings = 1 + 4 * max(width, window.output[1]) + -(-lines // splits) + splits
     return Approx(sums(images, gradients), roundings * U * size + gradients.size * TINY)
 
 

@@ -128,9 +128,9 @@ def run_op(
     op: dict[str, Any], values: dict[str, Approx], group: dict[str, Any], stored: dict[str, Floats], step: dict[str, Any]
 ) -> dict[str, Approx]:  # fmt: skip
     """One primitive op; what a kernel's loops read is exact."""
-    layouts = {
-        key: group["inputs"][name]["layout"] for key, name in op["inputs"].items() if name in group["inputs"]
-    }
+    tensors = {**group["outputs"], **group["inputs"]}
+    names = {**op["outputs"], **op["inputs"]}
+    layouts = {key: tensors[name]["layout"] for key, name in names.items() if name in tensors}
     return ORACLES[op["type"]](
         OpRun(
             inputs={key: values[name] for key, name in op["inputs"].items()},

@@ -21,7 +21,11 @@ def pair(value: int | Sequence[int]) -> Pair:
 
 @dataclass(frozen=True)
 class Window:
-    """Where a window of `taps` stands; `padding` is that before the first row and column."""
+    """Where a window of `taps` stands; `padding` is that before the first row and column.
+
+    Windows slide over `input` and there are `output` of them. What a convolution reads lies under them, and it makes a pixel of each;
+    a transposed one reads a pixel for each and makes what lies under them.
+    """
 
     taps: Pair
     stride: Pair
@@ -29,13 +33,26 @@ class Window:
     padding: Pair
     input: Pair
     output: Pair
+    groups: int = 1
+    transposed: bool = False
+
+    @property
+    def reads(self) -> Pair:
+        """Height and width of what a convolution reads."""
+        return self.output if self.transposed else self.input
+
+    @property
+    def makes(self) -> Pair:
+        """Height and width of what it makes."""
+        return self.input if self.transposed else self.output
 
     @classmethod
     def of_attrs(cls, attrs: dict[str, Any]) -> Window:
-        """From the attributes of an op of the engine's graph."""
-        return cls(
-            *(pair(attrs[key]) for key in ("taps", "stride", "dilation", "padding", "input", "output"))
-        )
+        """From the attributes of an op of the engine's graph, whose input is what is read."""
+        transposed = attrs.get("transposed", False)
+        ends = ("output", "input") if transposed else ("input", "output")
+        found = (pair(attrs[key]) for key in ("taps", "stride", "dilation", "padding", *ends))
+        return cls(*found, groups=attrs.get("groups", 1), transposed=transposed)
 
     @classmethod
     def of_layer(cls, layer: dict[str, Any], shape: Sequence[int]) -> Window:
@@ -53,7 +70,8 @@ class Window:
                 edges = (0, 0) if padding == "valid" else padding[axis]
                 before[axis] = edges[0]
                 output[axis] = (size + sum(edges) - extent) // stride[axis] + 1
-        return cls(taps, stride, dilation, pair(before), pair(shape), pair(output))
+        groups = layer.get("groups", 1)
+        return cls(taps, stride, dilation, pair(before), pair(shape), pair(output), groups)
 
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """[OH, 1, KH, 1] rows and [1, OW, 1, KW] columns that are read; one line past the end where a tap lies in the padding."""
@@ -78,18 +96,47 @@ class Window:
 
 
 def conv2d(x: Floats, kernel: Floats, window: Window) -> Floats:
-    """[M, H, W, C] and [KH, KW, C, F] -> [M, OH, OW, F], without bias."""
-    return np.tensordot(window.read(x), kernel, 3)
+    """What is read [M, H, W, C] and [KH, KW, C / groups, F] -> what is made [M, OH, OW, F], without bias."""
+
+    def of_group(x: Floats, kernel: Floats) -> Floats:
+        if window.transposed:
+            return window.add_back(np.tensordot(x, kernel, (3, 2)))
+        return np.tensordot(window.read(x), kernel, 3)
+
+    return np.concatenate(
+        [of_group(*parts) for parts in zip(_split(x, window), _split(kernel, window), strict=True)], axis=-1
+    )
 
 
 def conv2d_grad_input(dy: Floats, kernel: Floats, window: Window) -> Floats:
     """[M, H, W, C]."""
-    return window.add_back(np.tensordot(dy, kernel, (3, 3)))
+
+    def of_group(dy: Floats, kernel: Floats) -> Floats:
+        if window.transposed:
+            return np.tensordot(window.read(dy), kernel, ((3, 4, 5), (0, 1, 3)))
+        return window.add_back(np.tensordot(dy, kernel, (3, 3)))
+
+    return np.concatenate(
+        [of_group(*parts) for parts in zip(_split(dy, window), _split(kernel, window), strict=True)], axis=-1
+    )
 
 
 def conv2d_grad_weights(x: Floats, dy: Floats, window: Window) -> Floats:
-    """[KH, KW, C, F]."""
-    return np.tensordot(window.read(x), dy, ((0, 1, 2), (0, 1, 2)))
+    """[KH, KW, C / groups, F]."""
+
+    def of_group(x: Floats, dy: Floats) -> Floats:
+        if window.transposed:
+            return np.tensordot(window.read(dy), x, ((0, 1, 2), (0, 1, 2))).swapaxes(2, 3)
+        return np.tensordot(window.read(x), dy, ((0, 1, 2), (0, 1, 2)))
+
+    return np.concatenate(
+        [of_group(*parts) for parts in zip(_split(x, window), _split(dy, window), strict=True)], axis=-1
+    )
+
+
+def _split(values: Floats, window: Window) -> list[Floats]:
+    """Channels or filters of each group."""
+    return np.split(values, window.groups, axis=-1)
 
 
 def max_pool2d(x: Floats, window: Window) -> Floats:

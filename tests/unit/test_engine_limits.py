@@ -23,9 +23,9 @@ def dense(units: int) -> Layer:
     return {"type": "dense", "units": units}
 
 
-def conv(filters: int, kernel: int, padding: str = "same") -> Layer:
+def conv(filters: int, kernel: int, padding: str = "same", groups: int = 1) -> Layer:
     """A convolution."""
-    return {"type": "conv2d", "filters": filters, "kernel": kernel, "padding": padding}
+    return {"type": "conv2d", "filters": filters, "kernel": kernel, "padding": padding, "groups": groups}
 
 
 def pool(size: list[int], stride: int = 1) -> Layer:
@@ -56,6 +56,13 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([1, width, 1], [conv(1, 1), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],
     *[([64, 64, 1], [conv(4, 1), FLATTEN, dense(1)], "mse", rows, None) for rows in (1000, 10_000)],
     *[([16, 16, 4], [conv(256, 8), FLATTEN, dense(1)], "mse", rows, None) for rows in (64, 448, 480, 512, 1024)],
+    # groups: of whole texels, of any size, of one channel each
+    *[([9, 9, 4 * channels], [conv(8, 16, groups=2), FLATTEN, dense(1)], "mse", 2, None) for channels in (128, 256, 258)],
+    *[([9, 9, 2 * channels], [conv(6, 16, groups=2), FLATTEN, dense(1)], "mse", 2, None) for channels in (128, 129)],
+    *[([9, 9, 1], [conv(6, 1), conv(filters, 16, groups=2), FLATTEN, dense(1)], "mse", 2, None) for filters in (256, 258)],
+    *[([9, 9, 8], [conv(8, kernel, groups=8), FLATTEN, dense(1)], "mse", 2, None) for kernel in (181, 182)],
+    *[([1, width, 6], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (8190, 8191)],
+    *[([1, width, 2], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],
     # windows of a pooling: where a gradient goes back, those before count for each
     *[([40, 40, 1], [pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [181, 181], [182, 182])],
     *[([40, 40, 1], [conv(1, 1), pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [1, 90], [1, 91], [9, 10], [10, 10])],

@@ -70,6 +70,7 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "large windows": ((64, 64, 1), [conv(4, 31), pool(17), FLATTEN, dense(2)]),
     "many channels": ((4, 4, 256), [conv(256, 3, padding="same"), FLATTEN, dense(10)]),
     "a time series": ((1, 400, 6), [conv(32, (1, 9), stride=(1, 2)), pool((1, 4)), FLATTEN, dense(4)]),
+    "separable": ((16, 16, 3), [conv(32), conv(32, groups=32), conv(64, 1), conv(64, groups=64, stride=2), conv(6, 1), conv(9, 2, groups=3), FLATTEN, dense(10)]),
     "one pixel": ((1, 1, 1), [conv(1, 1), FLATTEN, dense(2)]),
     "residual": ((16, 16, 3), [conv(16, padding="same"), conv(16, padding="same"), add("conv2d_1", "conv2d_2", activation="relu"), conv(16, padding="same"), add("add_1", "conv2d_3"), FLATTEN, dense(2)]),
     "residual mlp": ((30,), [dense(64, "relu"), dense(64, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(64), add("add_1", "dense_3", "dense_1"), dense(2)]),

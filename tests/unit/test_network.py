@@ -42,7 +42,15 @@ PAIR = st.one_of(st.integers(1, 4), st.tuples(st.integers(1, 4), st.integers(1, 
 EDGES = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(list)
 PADDING = st.one_of(st.sampled_from(["valid", "same"]), st.tuples(EDGES, EDGES).map(list))
 LAYER = st.one_of(
-    st.builds(conv, st.integers(1, 9), PAIR, stride=PAIR, padding=PADDING, dilation=PAIR),
+    st.builds(
+        conv,
+        st.integers(1, 9),
+        PAIR,
+        stride=PAIR,
+        padding=PADDING,
+        dilation=PAIR,
+        groups=st.sampled_from([1, 1, 2, 3]),
+    ),
     st.builds(pool, PAIR, stride=st.none() | PAIR, padding=PADDING),
     st.just(FLATTEN),
     st.builds(dense, st.integers(1, 9), use_bias=st.booleans()),
@@ -108,7 +116,10 @@ REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
     (IMAGE, [conv(2, padding="full")], "model.layers.0.padding", "valid"),
     (IMAGE, [conv(2, dilation=0)], "model.layers.0.dilation", "1"),
     (IMAGE, [conv(2) | {"kernel": "x"}], "model.layers.0.kernel", ""),
-    (IMAGE, [conv(2, groups=2)], "model.layers.0.groups", "filters"),
+    (IMAGE, [conv(2, group=2)], "model.layers.0.group", "filters"),
+    (IMAGE, [conv(2, groups=0)], "model.layers.0.groups", "1"),
+    (IMAGE, [conv(3, groups=2)], "model.layers.0.groups", "must share 2 channels and 3 filters alike"),
+    (IMAGE, [conv(3, groups=3)], "model.layers.0.groups", "must share 2 channels and 3 filters alike"),
     (IMAGE, [pool(2, dilation=2)], "model.layers.0.dilation", "size"),
     (IMAGE, [pool(2, padding=[[-1, 0], [0, 0]])], "model.layers.0.padding", ""),
     # graphs

@@ -35,7 +35,7 @@ def geometry(window: Window, channels: int, filters: int) -> dict[str, Any]:
     """The attributes of the engine's ops."""
     return {
         "taps": window.taps, "stride": window.stride, "dilation": window.dilation, "padding": window.padding,
-        "input": [*window.input, channels], "output": [*window.output, filters],
+        "input": [*window.input, channels], "output": [*window.output, filters], "groups": window.groups,
     }  # fmt: skip
 
 
@@ -88,6 +88,34 @@ def test_conv2d_against_torch(shape: tuple[int, int, int, int, int, tuple[int, i
         matches(weights["bias"], b.grad)
         checked += 1
     assert checked >= 9
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "groups"), [(2, 4, 2), (6, 9, 3), (5, 5, 5), (4, 8, 4), (8, 8, 2)]
+)
+def test_groups_against_torch(channels: int, filters: int, groups: int):
+    """Value and all three gradients, depthwise and with several filters a channel too."""
+    layer = {
+        "type": "conv2d",
+        "kernel": (3, 2),
+        "stride": (1, 2),
+        "dilation": 2,
+        "padding": "same",
+        "groups": groups,
+    }
+    window = Window.of_layer(layer, (6, 7))
+    x, w, b = leaf(normal(1, 2, 6, 7, channels)), leaf(normal(2, 3, 2, channels // groups, filters)), leaf(normal(3, filters))  # fmt: skip
+    dy = normal(4, 2, *window.output, filters)
+    kernel = w.permute(3, 2, 0, 1).contiguous()
+    y = functional.conv2d(padded(nchw(x), window), kernel, b, window.stride, 0, window.dilation, groups)
+    y = y.permute(0, 2, 3, 1)
+    y.backward(torch.tensor(dy))  # pyright: ignore[reportUnknownMemberType]
+    attrs, inputs = geometry(window, channels, filters), {"x": x.detach().numpy(), "kernel": w.detach().numpy()}  # fmt: skip
+    matches(op("conv2d", attrs, **inputs, bias=b.detach().numpy())["y"], y)
+    matches(op("conv2d_grad_input", attrs, dy=dy, kernel=inputs["kernel"])["dx"], x.grad)
+    weights = op("conv2d_grad_weights", attrs, x=inputs["x"], dy=dy)
+    matches(weights["kernel"], w.grad)
+    matches(weights["bias"], b.grad)
 
 
 @pytest.mark.parametrize("symmetric", [0, 1, (2, 1)])

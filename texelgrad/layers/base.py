@@ -54,6 +54,7 @@ class LayerShape:
     weights: tuple[int, int, int] | None = None  # blocks, rows of each, columns; the bias not counted
     bias: bool = True  # whether there is a bias for each column of the weights
     pixels: int = 1  # places at which the weights are applied
+    lines: tuple[int, int] | None = None  # where their gradient is summed in parts: lines, trips of each
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
     index: int = 0  # of the layer in the model
     trained: bool = False  # whether a gradient goes back through it: what it reads depends on weights

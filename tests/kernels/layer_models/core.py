@@ -31,7 +31,9 @@ def _torch_conv2d(
     after = _padding_behind(window)
     padded = functional.pad(x.permute(0, 3, 1, 2), (window.padding[1], after[1], window.padding[0], after[0]))
     kernel = weights["kernel"].permute(3, 2, 0, 1).contiguous()
-    y = functional.conv2d(padded, kernel, weights.get("bias"), stride=window.stride, dilation=window.dilation)
+    y = functional.conv2d(
+        padded, kernel, weights.get("bias"), window.stride, 0, window.dilation, window.groups
+    )
     return y[:, :, : window.output[0], : window.output[1]].permute(0, 2, 3, 1)
 
 
@@ -61,7 +63,9 @@ CORE: dict[str, LayerModel] = {
         output=lambda layer, shapes: (*Window.of_layer(layer, shapes[0]).output, layer["filters"]),
         numpy=lambda layer, w, xs: conv2d(xs[0], w["kernel"], Window.of_layer(layer, xs[0].shape[1:])) + w.get("bias", 0),
         torch=_torch_conv2d,
-        weights=lambda layer, shapes: with_bias(layer, (*pair(layer["kernel"]), shapes[0][-1], layer["filters"])),
+        weights=lambda layer, shapes: with_bias(
+            layer, (*pair(layer["kernel"]), shapes[0][-1] // layer.get("groups", 1), layer["filters"])
+        ),
     ),
     "max_pool2d": LayerModel(
         output=lambda layer, shapes: (*Window.of_layer(layer, shapes[0]).output, shapes[0][-1]),

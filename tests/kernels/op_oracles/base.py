@@ -18,7 +18,7 @@ class OpRun:
     inputs: dict[str, Approx]
     attrs: dict[str, Any]
     layouts: dict[str, dict[str, Any]]
-    """Of the inputs that were stored tensors."""
+    """Of the inputs and outputs that are stored tensors."""
     stored: dict[str, Floats]
     """Outputs as the kernel stored them."""
     step: dict[str, Any]

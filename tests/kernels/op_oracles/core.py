@@ -27,11 +27,11 @@ def _affine(run: OpRun) -> dict[str, Approx]:
 
 def _conv2d_grad_weights(run: OpRun) -> dict[str, Approx]:
     window, x = Window.of_attrs(run.attrs), run.read["x"]
-    columns = x.shape[1] // math.prod(run.attrs["input"][:2])
+    columns = x.shape[1] // math.prod(window.reads) // window.groups
     rows = math.prod(window.taps) * columns
-    stored = len(run.stored["dw"])
-    biased = stored % (rows + 1) == 0
-    gradient = oracle.conv2d_grad_weights(x, run.read["dy"], window, stored // (rows + biased))
+    biased = run.layouts["dw"]["biasRow"] >= 0
+    splits = len(run.stored["dw"]) // (rows + biased)
+    gradient = oracle.conv2d_grad_weights(x, run.read["dy"], window, splits)
     return {"dw": gradient if biased else Approx(gradient.value[:-1], gradient.error[:-1])}
 
 

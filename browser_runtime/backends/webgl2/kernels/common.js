@@ -25,8 +25,12 @@ export const activationOf = (op) => ACTIVATIONS[op?.attrs.fn ?? "linear"];
 /** The tensor from which an activation's slope is computed: its output, or its input. @param {any} grad the op activation_grad @returns {string} */
 export const slopeSource = (grad) => grad.inputs.y ?? grad.inputs.x;
 
-/** lib/window.glsl's. @param {any} attrs */
-export function windowDefines({ taps, stride, dilation, padding, input, output }) {
+/** lib/window.glsl's, and lib/taps.glsl's. @param {any} attrs */
+export function windowDefines({ taps, stride, dilation, padding, input, output, transposed }) {
   const pair = (/** @type {number[]} */ [y, x]) => `ivec2(${y}, ${x})`;
-  return { WINDOW: pair(taps), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(input), OUTPUT: pair(output) };
+  const [under, windows] = transposed ? [output, input] : [input, output];
+  return {
+    WINDOW: pair(taps), STRIDE: pair(stride), DILATION: pair(dilation), PADDING: pair(padding), INPUT: pair(under), OUTPUT: pair(windows),
+    ...(transposed && { TRANSPOSED: 1 }),
+  };
 }

@@ -1,10 +1,27 @@
 // Convolutions.
-import { matrixOf, rowsPerFragment } from "../layout.js";
+import { ceilDiv, matrixOf, rowsPerFragment } from "../layout.js";
 import { ACTIVATIONS, area, find, MAX_TRIPS, slopeSource, windowDefines } from "./common.js";
 import { updateParts } from "./update.js";
 
 /** Fragments that a draw should have: what a GPU holds at once. */
 const FRAGMENTS = 8192;
+
+/**
+ * How a convolution's groups meet its texels: whole texels of a group at once; every channel alone, lanes with lanes; or one by one, whatever
+ * the groups are. With `read` and `made`, the trips that a sum over a group of the input or the output takes.
+ * @param {any} attrs
+ */
+function groupsOf({ groups, input, output }) {
+  const [channelsRead, channelsMade] = [input.at(-1), output.at(-1)];
+  const [read, made] = [channelsRead / groups, channelsMade / groups];
+  const texels = [ceilDiv(read, 4), ceilDiv(made, 4)];
+  if (groups === 1 || (read % 4 === 0 && made % 4 === 0)) {
+    return { kind: "", defines: { READ_TEXELS: texels[0], MADE_TEXELS: texels[1] }, read: texels[0], made: texels[1], samples: 1 };
+  }
+  if (read === 1 && made === 1) return { kind: "_depthwise", defines: {}, read: 1, made: 1, samples: 1 };
+  const defines = { CHANNELS_READ: channelsRead, CHANNELS_MADE: channelsMade, GROUP_READ: read, GROUP_MADE: made, BLOCK: 4 * texels[0] };
+  return { kind: "_grouped", defines, read, made, samples: 4 };
+}
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
@@ -12,10 +29,11 @@ export const kernels = {
     const conv = find(group, "conv2d");
     const activation = find(group, "activation");
     const y = (activation ?? conv).outputs.y;
+    const { kind, defines, read } = groupsOf(conv.attrs);
     return [
-      lowering.draw("conv2d", {
-        trips: area(conv.attrs.taps) * lowering.layout(conv.inputs.x).texelsPerPixel,
-        defines: { ...windowDefines(conv.attrs), ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
+      lowering.draw(`conv2d${kind}`, {
+        trips: area(conv.attrs.taps) * read,
+        defines: { ...windowDefines(conv.attrs), ...defines, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
         reads: [lowering.read("X", conv.inputs.x), lowering.read("W", conv.inputs.w)],
         writes: [lowering.write("Y", y)],
         domain: lowering.layout(y),
@@ -27,10 +45,11 @@ export const kernels = {
     const conv = find(group, "conv2d_grad_input");
     const grad = find(group, "activation_grad");
     const dx = (grad ?? conv).outputs.dx;
+    const { kind, defines, made } = groupsOf(conv.attrs);
     return [
-      lowering.draw("conv2d_grad_input", {
-        trips: area(conv.attrs.taps) * lowering.layout(conv.inputs.dy).texelsPerPixel,
-        defines: { ...windowDefines(conv.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+      lowering.draw(`conv2d${kind}_grad_input`, {
+        trips: area(conv.attrs.taps) * made,
+        defines: { ...windowDefines(conv.attrs), ...defines, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [
           lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : []),
         ],
@@ -42,25 +61,41 @@ export const kernels = {
 
   conv2d_grad_weights(lowering, group) {
     const { inputs, attrs } = find(group, "conv2d_grad_weights");
-    const { update, states, gradient } = updateParts(lowering, group);
-    const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
-    const { shape, bias } = lowering.tensor(gradient);
-    const one = lowering.measure({ ...matrixOf(shape), layers, bias });
-    // Enough fragments to fill a device or to keep their loops short, and no less than a line of 4 samples each.
-    const lines = (lowering.batchRows / 4) * attrs.output[0];
-    const tripsOfLine = 1 + attrs.output[1];
-    const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
-    const splits = Math.max(1, Math.min(lines, least));
-    const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
-    return [
-      lowering.draw("conv2d_grad_weights", {
-        trips: Math.ceil(lines / splits) * tripsOfLine,
-        defines: { ...windowDefines(attrs), SPLITS: splits, WEIGHT_GROUPS: one.groups },
-        reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
-        writes: [lowering.write("DW", gradient)],
-        domain: stored,
-      }),
-      lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
-    ];
+    const { kind, defines, samples } = groupsOf(attrs);
+    // Lines and columns of what is summed over: windows; for the bias of a transposed convolution, all that they slide over.
+    const [height, width] = [0, 1].map((axis) => Math.max(attrs.output[axis], attrs.transposed ? attrs.input[axis] : 0));
+    return gradientInParts(lowering, group, {
+      kernel: `conv2d${kind}_grad_weights`,
+      lines: (lowering.batchRows / 4) * height,
+      tripsOfLine: 1 + (samples > 1 ? samples * (1 + width) : width),
+      defines: { ...windowDefines(attrs), ...defines },
+      reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
+    });
   },
 };
+
+/**
+ * The gradient of weights as a long sum over lines, which several fragments share, and the update that adds their parts.
+ * @param {import("../lower.js").Lowering} lowering @param {any} group
+ * @param {{kernel: string, lines: number, tripsOfLine: number, defines: Record<string, string|number>, reads: ReturnType<import("../lower.js").Lowering["read"]>[]}} sum
+ */
+export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, defines, reads }) {
+  const { update, states, gradient } = updateParts(lowering, group);
+  const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
+  const { shape, bias } = lowering.tensor(gradient);
+  const one = lowering.measure({ ...matrixOf(shape), layers, bias });
+  // Enough fragments to fill a device or to keep their loops short, and no less than a line each.
+  const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
+  const splits = Math.max(1, Math.min(lines, least));
+  const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
+  return [
+    lowering.draw(kernel, {
+      trips: Math.ceil(lines / splits) * tripsOfLine,
+      defines: { ...defines, SPLITS: splits, WEIGHT_GROUPS: one.groups },
+      reads,
+      writes: [lowering.write("DW", gradient)],
+      domain: stored,
+    }),
+    lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
+  ];
+}

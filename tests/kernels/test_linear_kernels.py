@@ -1,0 +1,105 @@
+"""Grouped, depthwise and transposed convolutions, those of one row, embeddings: every kernel against float64, and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, images_for, weights_of
+from .harness import BrowserPage, PageError
+from .specs import LOSSES
+from .steps import check_padding, check_reduction, check_values, inspect
+from .test_gradients import check as check_gradients
+from .test_kernels import DEVICES, TARGETS_NEEDED, device_id, quick
+
+Net = tuple[Shape, list[Layer]]
+
+
+def check(
+    page: BrowserPage, shape: Shape, layers: list[Layer], rows: int = 5, loss: str = "mse", *, batch: int = 0,
+    device: dict[str, Any] | None = None, **train: Any,
+) -> set[str]:  # fmt: skip
+    """Check every kernel of the third step of these layers with a flatten and a dense one behind; returns the kernels' names."""
+    behind = [] if layers[-1]["type"] == "dense" else [FLATTEN, dense(3)]
+    spec = cnn(shape, [*layers, *behind], loss, **train)
+    x, y = images_for(spec, rows)
+    step = inspect(page, spec, x, y, weights=weights_of(spec), steps=2, batch=batch, device=device or {})
+    check_padding(step)
+    check_reduction(step)
+    return {shader for key in check_values(step) for shader in key.split("+")}
+
+
+# Nets whose every layer is of a kind, the first behind a layer that learns.
+NETS: dict[str, tuple[Net, set[str]]] = {
+    "groups of whole texels": (
+        ((5, 6, 3), [conv(8, 1, "tanh"), conv(16, (3, 2), "relu", groups=2, padding="same"), conv(8, 2, "tanh", stride=2, groups=2)]),
+        {"conv2d", "conv2d_grad_input", "conv2d_grad_weights"},
+    ),
+    "groups of any size": (
+        (
+            (6, 5, 2),
+            [
+                conv(6, 1, "tanh"), conv(4, 2, "tanh", groups=2), conv(6, 2, "relu", groups=2, padding="same", stride=(1, 2)),
+                conv(24, 1, "tanh", groups=3), conv(6, (2, 1), "linear", groups=6, use_bias=False, dilation=2), conv(15, 1, groups=3),
+            ],
+        ),
+        {"conv2d_grouped", "conv2d_grouped_grad_input", "conv2d_grouped_grad_weights"},
+    ),
+    "depthwise": (
+        (
+            (7, 6, 1),
+            [
+                conv(5, 1, "tanh"), conv(5, 3, "tanh", groups=5, padding="same"), conv(5, (2, 1), "relu", groups=5, stride=2),
+                conv(8, 1), conv(8, (1, 2), "linear", groups=8, dilation=(1, 2), use_bias=False),
+            ],
+        ),
+        {"conv2d_depthwise", "conv2d_depthwise_grad_input", "conv2d_depthwise_grad_weights"},
+    ),
+}  # fmt: skip
+each_net = pytest.mark.parametrize("net", NETS)
+
+
+@each_net
+def test_kernels(browser_page: BrowserPage, net: str):
+    """Every kernel of each net; a last short batch of 3 rows."""
+    (shape, layers), kernels = NETS[net]
+    made = check(browser_page, shape, layers, 7, batch_size=4, batch=1, optimizer="adam")
+    assert made >= {f"{kernel}.frag.glsl" for kernel in kernels}
+
+
+@pytest.mark.parametrize(
+    "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
+)
+def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
+    """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
+    layers = DEVICE_NET[1]
+    fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
+    if fits:
+        check(
+            browser_page, DEVICE_NET[0], layers, 13, optimizer=fits[-1], batch_size=8, batch=1, device=device
+        )
+    else:
+        with pytest.raises(PageError, match="render targets; the device has"):
+            check(browser_page, DEVICE_NET[0], layers, 13, device=device)
+
+
+DEVICE_NET: Net = (
+    (5, 6, 6),
+    [conv(6, 2, "tanh", groups=6), conv(6, 2, "tanh", groups=2), conv(8, 1), conv(8, 2, groups=2)],
+)
+
+
+@each_net
+@pytest.mark.parametrize(
+    "loss", [pytest.param(loss, marks=() if loss == "mse" else pytest.mark.full) for loss in LOSSES]
+)
+def test_gradients(browser_page: BrowserPage, net: str, loss: str):
+    """Central differences of the whole net; 2 samples."""
+    shape, layers = NETS[net][0]
+    smooth = [
+        layer | {"activation": "tanh"} if layer.get("activation") == "relu" else layer for layer in layers
+    ]
+    spec = cnn(shape, [*smooth, FLATTEN, dense(3)], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
+    x, y = images_for(spec, 2)
+    check_gradients(browser_page, spec, x, y, (weights_of(spec, seed=seed) for seed in range(1, 100)))
