@@ -96,7 +96,7 @@ async function runInPieces(session, spec, diagnoseAt) {
   };
   for (;;) {
     if (session.step >= diagnoseAt) await report();
-    if (session.step >= session.totalSteps) break;
+    if (session.done) break;
     const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
     try {
       await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
@@ -107,7 +107,7 @@ async function runInPieces(session, spec, diagnoseAt) {
       throw error;
     }
     await metrics.flush();
-    if (stop % everySteps === 0 && stop < session.totalSteps) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
+    if (stop % everySteps === 0 && !session.done) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
   }
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
 }

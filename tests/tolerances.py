@@ -76,3 +76,6 @@ GELU_ROUNDINGS = 2 * MATH_MAX_ULP
 # Exported models in other runtimes against float64, relative to the largest output: they sum in float32 in an order of their own,
 # and TensorFlow.js normalises inputs in float32.
 EXPORT_RTOL = 2e-5
+# Metrics of the host against scikit-learn: both sum up in float64, in another order.
+METRIC_RTOL = 1e-12
+METRIC_ATOL = 1e-12

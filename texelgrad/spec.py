@@ -5,6 +5,7 @@ Validation reports every fault at once. A validated spec has all defaults filled
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, cast
@@ -17,10 +18,11 @@ from pydantic import (
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.layers import Dense, Layer
-from texelgrad.network import shape_faults
+from texelgrad.network import shape_faults, trace
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, Whole, available
+from texelgrad.spec_metrics import EarlyStopping, Metrics, metric_faults, stopping_faults
 
 SPEC_VERSION = 1
 MAX_STEPS = 2**31 - 1
@@ -100,8 +102,11 @@ class Train(Strict):
     )
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
     shuffle: bool = True
+    evaluate_every: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = Field(
+        None, description="Steps between validations, besides those after each epoch."
+    )
+    early_stopping: EarlyStopping | None = None
     clip: Later = None
-    early_stopping: Later = None
     accumulate_steps: Later = None
 
 
@@ -134,7 +139,7 @@ class JobSpec(Strict):
     tags: Annotated[dict[Name, Label], Field(max_length=32)] = Field(default_factory=dict)
     model: Model
     loss: Literal["bce", "softmax_cross_entropy", "mse"]
-    metrics: Annotated[list[Literal["accuracy"]], Field(max_length=1)] = Field(default_factory=list)
+    metrics: Metrics = Field(default_factory=list)
     optimizer: Optimizer
     data: Data = Field(default_factory=Data)
     train: Train
@@ -206,8 +211,23 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     if optimizer and isinstance(optimizer.schedule, Cosine) and optimizer.schedule.min_lr > optimizer.lr:
         legal = f"0 to lr ({optimizer.lr:g})"
         yield Fault("optimizer.schedule.min_lr", "is above lr", optimizer.schedule.min_lr, legal)
-    if sections.get("loss") == "mse" and "accuracy" in (sections.get("metrics") or ()):
-        yield Fault("metrics.0", "accuracy needs a loss over classes", "accuracy", "[] with mse")
+    if metrics := sections.get("metrics"):
+        yield from metric_faults(metrics, sections.get("loss"), _outputs(model))
+    if train and train.early_stopping and "metrics" in sections:
+        yield from stopping_faults(train.early_stopping, sections["metrics"])
+    if train and data and not data.validation.fraction and data.validation.rows is None:
+        for field in ("evaluate_every", "early_stopping"):
+            if (value := getattr(train, field)) is not None:
+                legal = "null, or data.validation with a fraction or rows"
+                shown = value if isinstance(value, int) else None
+                yield Fault(f"train.{field}", "needs validation rows", shown, legal)
+
+
+def _outputs(model: Model | None) -> int | None:
+    """Numbers that the last layer gives for a row; None where the layers don't fit each other."""
+    if model is None or any(shape_faults(model.input, model.layers)):
+        return None
+    return math.prod(trace(model.input, model.layers)[-1].output)
 
 
 def _layer_faults(model: Model, loss: str | None) -> Iterator[Fault]:

@@ -143,6 +143,7 @@ def _place(loc: Sequence[int | str], root: Schema) -> _Place:
             holder, schemas = schemas, []
         else:
             branch = branch or tuple(path)
+            schemas = [schema for schema in schemas if schema.get("title") == element] or schemas
             continue
         path.append(str(element))
     return _Place(tuple(path), schemas, holder, branch)
@@ -150,7 +151,9 @@ def _place(loc: Sequence[int | str], root: Schema) -> _Place:
 
 def _is_form(schemas: Sequence[Schema], element: int | str) -> bool:
     """Whether an element of a path is only the name of one of a value's forms, such as `list[constrained-int]`."""
-    return isinstance(element, str) and len(schemas) > 1 and not options(schemas)
+    forms = [schema for schema in schemas if schema.get("type") != "null"]
+    plain = any(schema.get("type") != "object" for schema in forms)
+    return isinstance(element, str) and len(forms) > 1 and (plain or not options(schemas))
 
 
 def _children(schemas: Sequence[Schema], element: int | str, root: Schema) -> Iterator[Schema]:

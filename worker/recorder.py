@@ -60,7 +60,8 @@ class Recorder(AttemptPort):
         normalization = _NORMALIZATION_BYTES * spec.model.input[-1]
         self._limit_bytes = {
             "weights": parameters + normalization + _HEADER_BYTES,
-            "checkpoint": _CHECKPOINT_COPIES * parameters + _HEADER_BYTES,
+            # Early stopping keeps the best weights beside the last.
+            "checkpoint": (_CHECKPOINT_COPIES + 1) * parameters + _HEADER_BYTES,
         }
 
     @override

@@ -2,6 +2,7 @@
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
 import { buildModel } from "./model.js";
+import { measureFaults, outputFaults } from "./spec_measures.js";
 import { specSchema } from "./spec_schema.js";
 
 /** @typedef {{field: string, value: unknown, message: string}} Fault */
@@ -40,13 +41,16 @@ const keywords = {
   pattern: (v, pattern) => (new RegExp(pattern, "u").test(v) ? null : `must match ${pattern}`),
 };
 
+/** What a reference stands for. @param {Schema} schema @returns {Schema} */
+const resolved = (schema) => (schema.$ref ? specSchema.$defs[/** @type {keyof typeof specSchema.$defs} */ (schema.$ref.split("/").pop())] : schema);
+
 /**
  * Checks a value and returns a copy with its defaults filled in.
  * @param {Schema} schema @param {any} value @param {string} field @param {Fault[]} faults
  * @returns {any}
  */
 function check(schema, value, field, faults) {
-  if (schema.$ref) return check(specSchema.$defs[/** @type {keyof typeof specSchema.$defs} */ (schema.$ref.split("/").pop())], value, field, faults);
+  if (schema.$ref) return check(resolved(schema), value, field, faults);
   if (schema.anyOf) return checkAny(schema.anyOf, value, field, faults);
   if (schema.oneOf) return checkTagged(schema, value, field, faults);
   if (schema.type && !types[schema.type](value)) {
@@ -96,7 +100,7 @@ function checkAny(options, value, field, faults) {
     const out = check(option, value, field, found);
     if (found.length === 0) return out;
     // Of several kinds, the fault of the value's own kind is told: a number out of range, not that it is no array.
-    if (first.length === 0 || types[option.type]?.(value)) first = found;
+    if (first.length === 0 || types[resolved(option).type]?.(value)) first = found;
   }
   faults.push(...first);
   return value;
@@ -142,7 +146,7 @@ function betweenFields(spec, faults) {
   splitFaults(spec, fault);
   const { lr, schedule } = optimizer;
   if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
-  if (spec.loss === "mse" && spec.metrics.includes("accuracy")) fault("metrics.0", "accuracy", "needs a loss over classes");
+  measureFaults(spec, fault);
   if (spec.backend === "cpu") fault("backend", "cpu", "is not available yet; legal: auto, webgl2");
 }
 
@@ -179,7 +183,8 @@ function nameLayers(layers) {
 /** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
 function betweenShapes(spec, faults) {
   try {
-    buildModel(spec, { training: true });
+    const { outputShape } = buildModel(spec, { training: true });
+    outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), (field, value, message) => faults.push({ field, value, message }));
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     faults.push({ field: error.field ?? "model", value: undefined, message: error.message });

@@ -530,6 +530,43 @@ export const specSchema = {
       "title": "Dense",
       "type": "object"
     },
+    "EarlyStopping": {
+      "additionalProperties": false,
+      "description": "Stops once a metric of the validation rows has not improved for `patience` validations.",
+      "properties": {
+        "metric": {
+          "default": "val_loss",
+          "pattern": "^val_[a-z0-9_]{1,40}$",
+          "title": "Metric",
+          "type": "string"
+        },
+        "min_delta": {
+          "default": 0.0,
+          "description": "A change of no more than this is no improvement.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Min Delta",
+          "type": "number"
+        },
+        "patience": {
+          "maximum": 2147483647,
+          "minimum": 1,
+          "title": "Patience",
+          "type": "integer"
+        },
+        "restore_best": {
+          "default": true,
+          "description": "The run ends with the weights of its best validation.",
+          "title": "Restore Best",
+          "type": "boolean"
+        }
+      },
+      "required": [
+        "patience"
+      ],
+      "title": "EarlyStopping",
+      "type": "object"
+    },
     "Flatten": {
       "additionalProperties": false,
       "description": "Each sample becomes one row, in C order.",
@@ -728,6 +765,65 @@ export const specSchema = {
         "size"
       ],
       "title": "MaxPool2d",
+      "type": "object"
+    },
+    "MetricOptions": {
+      "additionalProperties": false,
+      "description": "A metric with options; its name alone stands for the defaults.",
+      "properties": {
+        "average": {
+          "anyOf": [
+            {
+              "enum": [
+                "binary",
+                "macro"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "For precision, recall and f1: of class 1, or the mean over classes. null: macro where there are several outputs.",
+          "title": "Average"
+        },
+        "k": {
+          "anyOf": [
+            {
+              "maximum": 16777216,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "For top_k_accuracy; null: 5.",
+          "title": "K"
+        },
+        "type": {
+          "enum": [
+            "accuracy",
+            "top_k_accuracy",
+            "precision",
+            "recall",
+            "f1",
+            "auc",
+            "confusion_matrix",
+            "mae",
+            "mse",
+            "r2"
+          ],
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "MetricOptions",
       "type": "object"
     },
     "Model": {
@@ -932,9 +1028,15 @@ export const specSchema = {
           "type": "null"
         },
         "early_stopping": {
-          "default": null,
-          "title": "Early Stopping",
-          "type": "null"
+          "anyOf": [
+            {
+              "$ref": "#/$defs/EarlyStopping"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null
         },
         "epochs": {
           "anyOf": [
@@ -949,6 +1051,21 @@ export const specSchema = {
           ],
           "default": null,
           "title": "Epochs"
+        },
+        "evaluate_every": {
+          "anyOf": [
+            {
+              "maximum": 2147483647,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Steps between validations, besides those after each epoch.",
+          "title": "Evaluate Every"
         },
         "seed": {
           "default": 0,
@@ -1117,10 +1234,28 @@ export const specSchema = {
     },
     "metrics": {
       "items": {
-        "const": "accuracy",
-        "type": "string"
+        "anyOf": [
+          {
+            "enum": [
+              "accuracy",
+              "top_k_accuracy",
+              "precision",
+              "recall",
+              "f1",
+              "auc",
+              "confusion_matrix",
+              "mae",
+              "mse",
+              "r2"
+            ],
+            "type": "string"
+          },
+          {
+            "$ref": "#/$defs/MetricOptions"
+          }
+        ]
       },
-      "maxItems": 1,
+      "maxItems": 10,
       "title": "Metrics",
       "type": "array"
     },

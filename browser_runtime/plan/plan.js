@@ -1,5 +1,6 @@
 // The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
 import { optimizers } from "../nn/optimizers.js";
+import { asksFor } from "../nn/metrics.js";
 import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
 import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";
@@ -40,7 +41,7 @@ export function buildPlan(spec, { labels }) {
 
   const evaluation = buildModel(spec, { training: false });
   appendLoss(evaluation, spec.loss, labels);
-  if (spec.metrics.includes("accuracy")) appendAccuracy(evaluation, spec.loss, labels);
+  if (asksFor(spec, "accuracy")) appendAccuracy(evaluation, spec.loss, labels);
 
   const prediction = buildModel(spec, { training: false });
   return {

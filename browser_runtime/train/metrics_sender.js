@@ -1,11 +1,10 @@
 // Packs points of the loss curve into the frames of docs/page-protocol.md and sends them a few times a second, in order.
 
-/**
- * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number}} Point
- */
+/** @import { Point } from "./pipeline.js" */
 
 const PERIOD_MS = 250;
-const GROUPS = [["loss"], ["val_loss", "val_accuracy"]]; // validation has points of its own, so it gets frames of its own
+/** Validation has points of its own, so it gets frames of its own. @type {((key: string) => boolean)[]} */
+const GROUPS = [(key) => key === "loss", (key) => key.startsWith("val_")];
 
 export class MetricsSender {
   /**
@@ -69,8 +68,10 @@ export class MetricsSender {
  */
 export function encodeFrames(points, totalSteps) {
   const step = points[points.length - 1].step;
+  // What is no number, a confusion matrix, has no curve.
+  const known = [...new Set(points.flatMap((point) => Object.keys(point).filter((key) => typeof point[/** @type {keyof Point} */ (key)] === "number")))];
   return GROUPS.flatMap((group) => {
-    const keys = /** @type {(keyof Point)[]} */ (group.filter((key) => points.some((point) => key in point)));
+    const keys = /** @type {(keyof Point)[]} */ (known.filter(group));
     const rows = points.filter((point) => keys.some((key) => point[key] !== undefined));
     if (rows.length === 0) return [];
     const header = new TextEncoder().encode(JSON.stringify({ keys, count: rows.length, step, total_steps: totalSteps }));

@@ -1,30 +1,42 @@
 // Pipeline: submits steps in chunks, so that the GPU always has one more to do, and turns what they report into points of the curve.
+import { asksFor, hostMetrics } from "../nn/metrics.js";
 import { optimizers } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
+import { Measures } from "./metrics.js";
 
 /** @import { Executable, Sums } from "../backends/webgl2/executable.js" */
 /** @import { Batches } from "./data.js" */
 
-/** A point of the loss curve; `step` counts from 1, `loss` is that of the batch before the step's update.
- * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number}} Point */
+/** A point of the curves; `step` counts from 1, `loss` is that of the batch before the step's update. Metrics of the validation rows are named
+ * `val_<metric>`; a confusion matrix is the only one that is no number.
+ * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number, [metric: `val_${string}`]: any}} Point */
 
 /** Steps whose losses stand in a line of the telemetry. @typedef {{line: number, first: number, count: number}} Flight */
 /** Batches of validation rows in a line; `last` of those after a step. @typedef {{line: number, step: number, batches: number, last: boolean}} Pass */
-/** What one chunk reports. @typedef {{flights: Flight[], passes: Pass[], train: Read|null, evaluate: Read|null}} Report */
+/** Outputs and targets of a batch of validation rows. @typedef {{outputs: Float32Array, targets: Float32Array}} Evaluated */
+/** What one chunk reports; `evaluated`: of each pass, the batches that metrics of the host are computed from.
+ * @typedef {{flights: Flight[], passes: Pass[], train: Read|null, evaluate: Read|null, evaluated: Evaluated[][]}} Report */
 /** @typedef {(line: number, slot: number) => Sums} Read */
 
 const CHUNK_MS = 80; // telemetry is read about this often
+const READ_VALUES = 4 << 20; // outputs and targets that are on their way to the host at once
 /** Chunks submitted before the first of them is waited for. */
 export const IN_FLIGHT = 2;
 
 export class Pipeline {
-  /** @param {{executable: Executable, spec: any, batches: Batches, validation: Int32Array}} parts */
-  constructor({ executable, spec, batches, validation }) {
+  /** @param {{executable: Executable, spec: any, batches: Batches, validation: Int32Array, outputs: number, labels: "index"|"values"}} parts `outputs`: numbers of a row */
+  constructor({ executable, spec, batches, validation, outputs, labels }) {
     this.executable = executable;
     this.spec = spec;
     this.batches = batches;
     this.validation = validation;
-    this.accuracy = spec.metrics.includes("accuracy");
+    /** Steps between validations, besides those after each epoch. */
+    this.every = (validation.length > 0 && spec.train?.evaluate_every) || Number.MAX_SAFE_INTEGER;
+    this.outputs = outputs;
+    this.labels = labels;
+    this.accuracy = asksFor(spec, "accuracy");
+    /** Whether outputs come to the host. */
+    this.measures = hostMetrics(spec).length > 0;
     this.step = 0;
     /** Steps of this pipeline, whatever `step` it began at. */
     this.steps = 0;
@@ -33,8 +45,12 @@ export class Pipeline {
     this.orderEpoch = -1;
     /** Rows validated since the last epoch ended; all of them where no validation is under way. */
     this.validated = validation.length;
-    /** Sums of a validation of which only a part has been read. */
-    this.sums = { loss: 0, correct: 0 };
+    /** Of a validation of which only a part has been read. */
+    this.sums = this.begin(validation.length);
+    /** Ends a chunk after each validation, so that what follows from it is known before another step is taken. */
+    this.waits = false;
+    /** Whether the last chunk ended a validation. */
+    this.justValidated = false;
     this.chunkSteps = 4;
     this.chunk = 0;
   }
@@ -44,7 +60,12 @@ export class Pipeline {
     this.step = step;
     this.orderEpoch = -1;
     this.validated = this.validation.length;
-    this.sums = { loss: 0, correct: 0 };
+    this.sums = this.begin(this.validation.length);
+  }
+
+  /** Nothing summed yet, of so many rows. @param {number} rows */
+  begin(rows) {
+    return { rows, loss: 0, correct: 0, measures: this.measures ? new Measures(this.spec, { rows, outputs: this.outputs, labels: this.labels }) : null };
   }
 
   /** Whether there is anything to submit before `target` is reached and validated. @param {number} target */
@@ -62,13 +83,20 @@ export class Pipeline {
     const lines = Math.floor(executable.telemetryLines / (IN_FLIGHT + 1));
     const firstLine = (this.chunk++ % (IN_FLIGHT + 1)) * lines;
     const end = Math.min(target, this.step + this.chunkSteps);
+    this.justValidated = false;
     /** @type {Flight[]} */
     const flights = [];
     /** @type {Pass[]} */
     const passes = [];
-    while (flights.length < lines && passes.length < lines) {
+    /** @type {Promise<Evaluated>[][]} */
+    const evaluated = [];
+    // Outputs are on their way to the host a pass at a time: what is in memory is bounded.
+    const mostPasses = this.measures ? 1 : lines;
+    while (flights.length < lines && passes.length < mostPasses) {
       if (this.validated < this.validation.length) {
-        passes.push(this.validate(firstLine + passes.length));
+        passes.push(this.validate(firstLine + passes.length, evaluated));
+        this.justValidated = this.validated === this.validation.length;
+        if (this.waits && this.justValidated) break;
         continue;
       }
       if (this.step >= end) break;
@@ -85,9 +113,9 @@ export class Pipeline {
       flights.push({ line, first: this.step + 1, count });
       this.step += count;
       this.steps += count;
-      if (this.step % batches.perEpoch === 0 || this.step === batches.totalSteps) this.validated = 0;
+      if (this.step % batches.perEpoch === 0 || this.step % this.every === 0 || this.step === batches.totalSteps) this.validated = 0;
     }
-    return this.read(firstLine, flights, passes);
+    return this.read(firstLine, flights, passes, evaluated);
   }
 
   /** Gathers the batches of an epoch, unless they are there. @param {number} epoch */
@@ -105,7 +133,7 @@ export class Pipeline {
     this.useEpoch(Math.floor(this.step / batches.perEpoch));
     const epochMatters = batches.shuffled || this.validation.length > 0;
     const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
-    const count = Math.min(end - this.step, sizes.trainSlots, left);
+    const count = Math.min(end - this.step, sizes.trainSlots, left, this.every - (this.step % this.every));
     const { scalars } = optimizers[spec.optimizer.type];
     for (let i = 0; i < count; i++) {
       const b = (this.step + i) % batches.perEpoch;
@@ -116,22 +144,39 @@ export class Pipeline {
     return count;
   }
 
-  /** Submits as many validation rows as one line of telemetry holds. @param {number} line @returns {Pass} */
-  validate(line) {
-    const { stage, evaluateSlots } = this.executable.sizes;
-    const rows = Math.min(stage * evaluateSlots, this.validation.length - this.validated);
-    const batches = this.executable.submitEvaluation(this.validated, rows, line);
+  /**
+   * Submits as many validation rows as one line of telemetry holds, and as may be read at once.
+   * @param {number} line @param {Promise<Evaluated>[][]} evaluated those of this pass are added
+   * @returns {Pass}
+   */
+  validate(line, evaluated) {
+    const { executable, outputs, measures } = this;
+    const { stage, evaluateSlots } = executable.sizes;
+    const most = measures ? Math.max(1, Math.min(evaluateSlots, Math.floor(READ_VALUES / (2 * stage * outputs)))) : evaluateSlots;
+    const rows = Math.min(stage * most, this.validation.length - this.validated);
+    /** @type {Promise<Evaluated>[]} */
+    const reads = [];
+    const after = measures ? (/** @type {number} */ count) => void reads.push(executable.readEvaluated(count)) : undefined;
+    const batches = executable.submitEvaluation(this.validated, rows, line, { after });
+    evaluated.push(reads);
     this.validated += rows;
     return { line, step: this.step, batches, last: this.validated === this.validation.length };
   }
 
-  /** Both reads are issued before either is awaited. @param {number} firstLine @param {Flight[]} flights @param {Pass[]} passes @returns {Promise<Report>} */
-  async read(firstLine, flights, passes) {
-    const [train, evaluate] = await Promise.all([
+  /**
+   * All reads are issued before any is awaited.
+   * @param {number} firstLine @param {Flight[]} flights @param {Pass[]} passes @param {Promise<Evaluated>[][]} reads
+   * @returns {Promise<Report>}
+   */
+  async read(firstLine, flights, passes, reads) {
+    const [train, evaluate, evaluated] = await Promise.all([
       flights.length > 0 ? this.executable.readTelemetry("train", firstLine, flights.length) : null,
       passes.length > 0 ? this.executable.readTelemetry("evaluate", firstLine, passes.length) : null,
+      Promise.all(reads.map((pass) => Promise.all(pass))),
     ]);
-    return { flights, passes, train, evaluate };
+    // Telemetry proves itself; that these are real is proved by a number that comes back.
+    if (evaluated.flat().length > 0) this.executable.checkAlive();
+    return { flights, passes, train, evaluate, evaluated };
   }
 
   /**
@@ -139,7 +184,7 @@ export class Pipeline {
    * @param {Report} report
    * @returns {{points: Point[], broken: Point|undefined}} `broken`: the first whose loss is not finite
    */
-  points({ flights, passes, train, evaluate }) {
+  points({ flights, passes, train, evaluate, evaluated }) {
     /** @type {Point[]} */
     const points = [];
     /** @type {Point|undefined} */
@@ -152,19 +197,27 @@ export class Pipeline {
         if (!finite) broken ??= point;
       }
     }
-    for (const { line, step, batches, last } of passes) {
-      for (let slot = 0; slot < batches; slot++) {
-        const { loss, correct } = /** @type {Read} */ (evaluate)(line, slot);
-        this.sums.loss += loss;
-        this.sums.correct += correct;
-      }
-      if (!last) continue;
-      const rows = this.validation.length;
-      points.push({ step, val_loss: this.sums.loss / rows, ...(this.accuracy && { val_accuracy: this.sums.correct / rows }) });
-      this.sums = { loss: 0, correct: 0 };
-    }
+    passes.forEach(({ line, step, batches, last }, pass) => {
+      for (let slot = 0; slot < batches; slot++) this.count(this.sums, /** @type {Read} */ (evaluate)(line, slot), evaluated[pass][slot]);
+      if (!last) return;
+      const measured = Object.entries(this.summary(this.sums)).map(([name, value]) => [`val_${name}`, value]);
+      points.push({ step, ...Object.fromEntries(measured) });
+      this.sums = this.begin(this.validation.length);
+    });
     // By step, and a step's loss before the metrics that were taken after it, however the run was cut into chunks.
     return { points: points.sort((a, b) => a.step - b.step), broken };
+  }
+
+  /** Adds a batch. @param {ReturnType<Pipeline["begin"]>} sums @param {Sums} batch @param {Evaluated|undefined} evaluated */
+  count(sums, { loss, correct }, evaluated) {
+    sums.loss += loss;
+    sums.correct += correct;
+    if (evaluated) sums.measures?.add(evaluated.outputs, evaluated.targets);
+  }
+
+  /** Loss and metrics, once all rows are there. @param {ReturnType<Pipeline["begin"]>} sums @returns {{loss: number, accuracy?: number, [metric: string]: any}} */
+  summary({ rows, loss, correct, measures }) {
+    return { loss: loss / rows, ...(this.accuracy && { accuracy: correct / rows }), ...measures?.result() };
   }
 
   /** Aims at chunks of CHUNK_MS. @param {number} steps @param {number} ms that they took */

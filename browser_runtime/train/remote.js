@@ -10,7 +10,7 @@ import { owned, posted, readRows } from "./sources.js";
 
 /** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
 /** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void}} Hooks */
-/** @typedef {{step: number, totalSteps: number, record: Omit<RunRecord, "normalization">}} SessionState */
+/** @typedef {{step: number, totalSteps: number, done: boolean, record: Omit<RunRecord, "normalization">}} SessionState */
 
 /**
  * @param {{shaderUrl: string, thread: "auto"|"worker"|"inline", device: DeviceOptions}} options
@@ -206,6 +206,11 @@ export class SessionProxy {
     return this.state.totalSteps;
   }
 
+  /** Whether no steps are left: all are taken, or early stopping ended the run. */
+  get done() {
+    return this.state.done;
+  }
+
   /** @returns {RunRecord} */
   get record() {
     return { ...this.state.record, normalization: this.normalization };
@@ -225,7 +230,7 @@ export class SessionProxy {
     return this.call("run", { steps }, { signal, onPoints: onTelemetry });
   }
 
-  /** @param {{x: ArraySource, y: ArraySource}} [data] @returns {Promise<{loss: number, accuracy?: number}>} */
+  /** @param {{x: ArraySource, y: ArraySource}} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
   async evaluate(data) {
     const offered = this.channel.offerBoth(data);
     return this.call("evaluate", { data: offered }).finally(() => this.channel.withdraw(Object.values(offered ?? {})));

@@ -103,7 +103,7 @@ export function serve(post) {
 }
 
 /** What the page may read of a session without asking. @param {Session} session */
-const stateOf = (session) => ({ step: session.step, totalSteps: session.totalSteps, record: session.record });
+const stateOf = (session) => ({ step: session.step, totalSteps: session.totalSteps, done: session.done, record: session.record });
 
 /** Large results are handed over, not copied. @param {any} result @returns {Transferable[]} */
 function transfers(result) {

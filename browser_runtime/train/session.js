@@ -5,6 +5,7 @@ import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
 import { Batches, checkArray, checkShapes, readClasses, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
+import { EarlyStopping } from "./early_stopping.js";
 import { countRows, planFor } from "./estimate.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
@@ -20,11 +21,15 @@ import { checkWeights, countParameters, readWeights, seededWeights, tensorNames,
 /** @import { Point, Report } from "./pipeline.js" */
 /** @import { Weights } from "./weights.js" */
 
-/** What a run ran on and what it cost; bytes of this run's textures.
- * @typedef {{backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
+/** What a run ran on and what it cost; bytes of this run's textures. `validation`: step and metrics of the last validation, or of the one whose
+ * weights were restored.
+ * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
  *   normalization: {kind: string, offset: number[], scale: number[]}|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
+
+/** Before the names of the best validation's weights in a checkpoint. */
+const BEST = "best/";
 
 export class Session {
   /**
@@ -82,7 +87,15 @@ export class Session {
     this.batches = batches;
     this.validation = validation;
     this.rows = rows;
-    this.pipeline = new Pipeline({ executable, spec, batches, validation });
+    this.pipeline = new Pipeline({ executable, spec, batches, validation, labels, outputs: plan.outputShape.reduce((a, b) => a * b, 1) });
+    const { early_stopping: options } = spec.train;
+    this.stopping = options && new EarlyStopping(options);
+    this.pipeline.waits = this.stopping !== null;
+    /** The weights of the best validation, where they will be wanted. @type {Weights|null} */
+    this.bestWeights = null;
+    this.restored = false;
+    /** @type {Point|null} */
+    this.validated = null;
     this.totalSteps = batches.totalSteps;
     this.timings = { compileMs: 0, uploadMs: 0, firstStepMs: 0, trainMs: 0 };
     /** @type {number[]} */
@@ -96,6 +109,11 @@ export class Session {
   /** Steps done. */
   get step() {
     return this.pipeline.step;
+  }
+
+  /** Whether there are no steps left to take. */
+  get done() {
+    return this.step >= this.totalSteps || this.stopping?.stopped === true;
   }
 
   /** @param {"index"|"values"} labels @param {AbortSignal} [signal] */
@@ -143,14 +161,16 @@ export class Session {
         await this.deliver(report, onTelemetry);
       };
       try {
-        while (pipeline.wants(target)) {
+        while (!this.stopping?.stopped && pipeline.wants(target)) {
           if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
           flying.push(pipeline.submit(target));
           if (this.timings.firstStepMs === 0) {
             await land();
             this.timings.firstStepMs = performance.now() - started;
           }
-          if (flying.length >= IN_FLIGHT) await land();
+          // What a validation says may end the run: no step is taken before it is known.
+          const most = pipeline.waits && pipeline.justValidated ? 1 : IN_FLIGHT;
+          while (flying.length >= most) await land();
         }
         while (flying.length) await land();
       } finally {
@@ -158,7 +178,8 @@ export class Session {
         await Promise.allSettled(flying);
       }
       this.device.check();
-      return { step: this.step, done: this.step >= this.totalSteps };
+      if (this.done) this.restoreBest();
+      return { step: this.step, done: this.done };
     } finally {
       this.running = false;
       this.timings.trainMs += performance.now() - started;
@@ -168,6 +189,7 @@ export class Session {
   /** @param {Report} report @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
   async deliver(report, onTelemetry) {
     const { points, broken } = this.pipeline.points(report);
+    for (const point of points) if (point.val_loss !== undefined) this.see(point);
     for (const { step, loss } of points) {
       // Only those that follow from `initialWeights`, without a gap.
       if (loss !== undefined && step <= FIRST_LOSSES && step === this.firstLosses.length + 1) this.firstLosses.push(loss);
@@ -182,14 +204,28 @@ export class Session {
     });
   }
 
+  /** @param {Point} point of a validation; no later step has been submitted where the run may stop early */
+  see(point) {
+    this.validated = point;
+    if (this.stopping?.see(point) && this.stopping.restoreBest) this.bestWeights = this.getWeights();
+  }
+
+  /** A run that has ended leaves the weights of its best validation. */
+  restoreBest() {
+    if (!this.bestWeights || this.restored) return;
+    writeWeights(this.plan, this.executable, this.bestWeights, "");
+    this.restored = true;
+    this.validated = /** @type {EarlyStopping} */ (this.stopping).best;
+  }
+
   /**
-   * Loss, and accuracy where the spec asks for it, on data of the caller's, or on the validation rows.
+   * Loss and the spec's metrics on data of the caller's, or on the validation rows.
    * @param {{x: ArraySource, y: ArraySource}} [data]
-   * @returns {Promise<{loss: number, accuracy?: number}>}
+   * @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>}
    */
   async evaluate(data) {
     this.alive();
-    const { executable, spec, plan, labels } = this;
+    const { executable, spec, plan, labels, pipeline } = this;
     const { stage } = executable.sizes;
     const rows = data ? this.checkRows(data) : this.validation.length;
     const x = data && normalized(this.normalization, buffered(data.x));
@@ -197,7 +233,7 @@ export class Session {
     if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
-    let [loss, correct] = [0, 0];
+    const sums = pipeline.begin(rows);
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       if (data) {
@@ -209,11 +245,14 @@ export class Session {
         executable.writeStage("target", targets);
         executable.submitStagedEvaluation(count);
       } else executable.submitEvaluation(first, count, 0);
-      const sums = (await executable.readTelemetry("evaluate", 0, 1))(0, 0);
-      loss += sums.loss;
-      correct += sums.correct;
+      const [evaluated, read] = await Promise.all([
+        pipeline.measures ? executable.readEvaluated(count) : undefined,
+        executable.readTelemetry("evaluate", 0, 1),
+      ]);
+      if (evaluated) executable.checkAlive();
+      pipeline.count(sums, read(0, 0), evaluated);
     }
-    return { loss: loss / rows, ...(this.pipeline.accuracy && { accuracy: correct / rows }) };
+    return pipeline.summary(sums);
   }
 
   /** Shapes of data that is not the training data, and the same kind of targets. @param {{x: ArraySource, y: ArraySource}} data @returns {number} rows */
@@ -297,7 +336,9 @@ export class Session {
     const { plan, executable } = this;
     const tensors = this.getWeights();
     for (const state of plan.states) Object.assign(tensors, readWeights(plan, executable, state));
-    return encode(tensors, { step: String(this.step), planKey: this.planKey, spec: this.specKey });
+    for (const [name, tensor] of Object.entries(this.bestWeights ?? {})) tensors[BEST + name] = tensor;
+    const stopping = this.stopping && { early_stopping: this.stopping.state };
+    return encode(tensors, { step: String(this.step), planKey: this.planKey, spec: this.specKey, ...stopping });
   }
 
   /**
@@ -319,7 +360,14 @@ export class Session {
     // All is checked before anything is written: a checkpoint that is refused leaves the session as it was.
     const states = ["", ...plan.states];
     for (const state of states) checkWeights(plan, tensors, state);
+    const stop = this.stopping?.prepare(metadata.early_stopping);
+    const kept = Object.entries(tensors).flatMap(([name, tensor]) => (name.startsWith(BEST) ? [[name.slice(BEST.length), tensor]] : []));
+    const best = kept.length > 0 ? Object.fromEntries(kept) : null;
+    if (best) checkWeights(plan, best, "");
     for (const state of states) writeWeights(plan, executable, tensors, state);
+    stop?.();
+    this.bestWeights = best;
+    this.restored = false;
     this.pipeline.restart(step);
     this.startFrom(tensors);
     return { step: this.step, bitExact: metadata.planKey === this.planKey };
@@ -350,6 +398,14 @@ export class Session {
       renderer,
       software,
       planKey: this.planKey,
+      validation: this.validated,
+      early_stopping: this.stopping && {
+        metric: this.stopping.metric,
+        best: this.stopping.best?.[this.stopping.metric] ?? null,
+        best_step: this.stopping.best?.step ?? null,
+        stopped: this.stopping.stopped,
+        restored: this.restored,
+      },
       parameters: countParameters(this.plan),
       drawsPerStep: this.executable.train.length,
       glCallsPerStep: this.pipeline.glCallsPerStep,

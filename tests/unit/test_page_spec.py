@@ -95,7 +95,7 @@ def specs(draw: st.DrawFn) -> Spec:
     sections = optional(
         name=st.text("abc äß🎲", max_size=20),
         tags=st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True), st.text("abc", max_size=9), max_size=4),
-        metrics=st.just([]) if loss == "mse" else st.sampled_from([[], ["accuracy"]]),
+        metrics=st.sampled_from([[], ["mae", {"type": "r2"}]] if loss == "mse" else [[], ["accuracy"], [{"type": "f1", "average": "macro"}, "auc"]]),
         data=with_fields({}, validation=VALIDATION, normalize=st.sampled_from(["none", "standard", "minmax"])),
         backend=st.sampled_from(["auto", "webgl2"]),
         allow_software=st.sampled_from([None, True, False]),
@@ -113,6 +113,21 @@ def specs(draw: st.DrawFn) -> Spec:
         "train": {length: draw(st.integers(1, 10**6)), **train},
         **draw(sections),
     }
+
+
+def test_defaults_of_early_stopping():
+    """Best weights are restored unless the spec says otherwise; only what is measured can be watched."""
+    spec = base() | {"data": {"validation": {"fraction": 0.5}}, "metrics": ["auc"]}
+    spec["train"] |= {"early_stopping": {"patience": 2, "metric": "val_auc"}, "evaluate_every": 7}
+    filled = validate(spec)[0]["spec"]
+    assert filled == parse_spec(spec).model_dump(mode="json")
+    assert filled["train"]["early_stopping"]["restore_best"] is True
+    spec["train"]["early_stopping"]["metric"] = "val_f1"
+    (answer,) = validate(spec)
+    assert answer["error"]["field"] == "train.early_stopping.metric"
+    assert "val_loss, val_auc" in answer["error"]["message"]
+    with pytest.raises(Invalid, match="val_f1|is not measured"):
+        parse_spec(spec)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -196,8 +211,19 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("train.seed", -1, "train.seed", "0"),
     ("train.shuffle", "yes", "train.shuffle", "boolean"),
     ("train.clip", 1.0, "train.clip", "null"),
-    ("metrics", ["f1"], "metrics.0", "accuracy"),
-    ("metrics", ["accuracy", "accuracy"], "metrics", "1"),
+    ("metrics", ["f2"], "metrics.0", "accuracy"),
+    ("metrics", [{"type": "f2"}], "metrics.0.type", "accuracy"),
+    ("metrics", [{"type": "top_k_accuracy", "k": 0}], "metrics.0.k", "1"),
+    ("metrics", ["accuracy", {"type": "accuracy"}], "metrics.1", "once"),
+    ("metrics", ["top_k_accuracy"], "metrics.0.k", "1 to 2"),
+    ("metrics", ["mae"], "metrics.0", "values"),
+    ("metrics", [{"type": "auc", "k": 1}], "metrics.0.k", "null"),
+    ("metrics", [{"type": "auc", "average": "macro"}], "metrics.0.average", "null"),
+    ("metrics", [{"type": "f1", "average": "binary"}], "metrics.0.average", "macro"),
+    ("train.evaluate_every", 5, "train.evaluate_every", "validation"),
+    ("train.early_stopping", {"patience": 5}, "train.early_stopping", "validation"),
+    ("train.early_stopping", {"patience": 0}, "train.early_stopping.patience", "1"),
+    ("train.early_stopping", {"patience": 1, "metric": "loss"}, "train.early_stopping.metric", "val_"),
     ("data", {"validation": {"fraction": 1.0}}, "data.validation.fraction", "1"),
     ("data", {"validation": {"fraction": 0.2, "rows": [1]}}, "data.validation", "one of fraction and rows"),
     ("data", {"validation": {"stratify": True}}, "data.validation.stratify", "fraction above 0"),

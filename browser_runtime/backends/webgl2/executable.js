@@ -75,6 +75,8 @@ export class Executable {
     this.evaluate = phases.evaluate.flat().map(get);
     this.predict = phases.predict.flat().map(get);
     this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
+    /** For reads of whole tensors: a framebuffer for each layer. @type {Map<string, WebGLFramebuffer[]>} */
+    this.readers = new Map();
     this.reductions = { train: get(reductions.train.draw), evaluate: get(reductions.evaluate.draw) };
   }
 
@@ -210,9 +212,10 @@ export class Executable {
    * @param {number} first first row of that order, a multiple of sizes.stage
    * @param {number} rows at most sizes.stage * sizes.evaluateSlots
    * @param {number} line of the telemetry
+   * @param {{after?: (rows: number) => void}} [hooks] `after`: called after the draws of each batch, whose staging rows are still there
    * @returns {number} batches
    */
-  submitEvaluation(first, rows, line) {
+  submitEvaluation(first, rows, line, { after } = {}) {
     this.enter();
     const { stage } = this.sizes;
     const batches = Math.ceil(rows / stage);
@@ -222,9 +225,22 @@ export class Executable {
       this.evaluateSteps.bind(i);
       this.run(this.gathers.stage, i);
       this.run(this.evaluate, i);
+      after?.(Math.min(stage, rows - i * stage));
     }
     this.reduce("evaluate", line);
     return batches;
+  }
+
+  /**
+   * The network's outputs for the staging rows that were just evaluated, and their targets, read without stalling.
+   * @param {number} rows
+   * @returns {Promise<{outputs: Float32Array, targets: Float32Array}>} [rows, columns] each
+   */
+  async readEvaluated(rows) {
+    this.run(this.predict, 0);
+    const reads = ["output", "target.stage"].map((name) => this.readTensorLater(name, rows));
+    const [outputs, targets] = await Promise.all(reads);
+    return { outputs, targets };
   }
 
   /** Evaluates the rows that were uploaded to the staging tensors. @param {number} rows */
@@ -414,6 +430,34 @@ export class Executable {
   }
 
   /**
+   * Reads the first rows of a tensor as the draws submitted so far leave it, without stalling.
+   * @param {string} name @param {number} rows
+   * @returns {Promise<Float32Array>} [rows, columns]
+   */
+  async readTensorLater(name, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(name);
+    const { layers, columns, folded, texels, texelsPerRow, groups } = layout;
+    const texture = this.lowered.textures[slots[0]];
+    // A texture that tensors share may be larger than this one.
+    const width = folded ? Math.min(texture.width, texels) : texelsPerRow;
+    const height = folded ? Math.ceil(texels / texture.width) : groups;
+    if (!this.readers.has(name)) {
+      const made = Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.textures[slots[0]], layer }]));
+      this.readers.set(name, made);
+      this.framebuffers.push(...made);
+    }
+    const reads = /** @type {WebGLFramebuffer[]} */ (this.readers.get(name)).map((framebuffer) => {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+      return readLater(device, { x: 0, y: 0, width, height });
+    });
+    const size = width * height * 4;
+    const all = new Float32Array(layers * size);
+    (await Promise.all(reads)).forEach((read, layer) => all.set(read, layer * size));
+    return unpack(layout, all, { width, height }).data.subarray(0, rows * columns);
+  }
+
+  /**
    * Reads the row losses of the first batch in flight.
    * @param {string} name of a `rows` tensor @param {number} rows @returns {Float64Array} [rows]
    */
@@ -438,6 +482,13 @@ export class Executable {
       for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * 4 + (row % perTexel)];
     }
     return out;
+  }
+
+  /** Throws where what was read last may not be real. */
+  checkAlive() {
+    this.device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
   }
 
   /** Lines of telemetry that may be written before they are read. */
