@@ -202,8 +202,11 @@ def _commit() -> str | None:
     packed = ROOT / "bench/COMMIT"  # bench/offline leaves it where there is no git
     if packed.is_file():
         return packed.read_text().strip()
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+    head, changes = (
+        subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+        for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "browser_runtime", "shaders"))
+    )
+    return f"{head}{' and changes to it' if changes else ''}" or None
 
 
 def _chosen(options: argparse.Namespace, default: list[Workload]) -> list[Workload]:

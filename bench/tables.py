@@ -23,7 +23,7 @@ def heading(results: Results) -> str:
     """Renderer, browser and machine in a few lines: without them a figure is worth nothing."""
     about = results["about"]
     device = about["device"]
-    commit = (about["commit"] or "unknown").replace("\n", " ")
+    commit = about["commit"] or "unknown"
     return "\n".join(
         [
             f"{device['renderer']}, WebGPU: {device['webgpu'] or 'none'}",

@@ -49,7 +49,7 @@ def results(*measurements: Measurement) -> dict[str, Any]:
         "cpus": 2,
         "load": [0.1, 0.2, 0.3],
         "date": "2026-01-02T03:04:05Z",
-        "commit": "abc\nand changes to it",
+        "commit": "abc and changes to it",
         "options": {"what": "compare"},
     }
     return {
