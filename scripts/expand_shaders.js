@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js";
 import { lower } from "../browser_runtime/backends/webgl2/lower.js";
+import { optimizers } from "../browser_runtime/nn/optimizers.js";
 import { buildPlan } from "../browser_runtime/plan/plan.js";
 
 const root = new URL("../shaders/", import.meta.url);
@@ -55,6 +56,20 @@ function* imageJobs() {
   }
 }
 
+/** Every optimizer with all that may be done to a gradient, and with none of it. @yields {{spec: object, labels: string, batch: number}} */
+function* optimizerJobs() {
+  for (const type of Object.keys(optimizers)) {
+    for (const more of [{}, { momentum: 0.9 }, { momentum: 0.9, nesterov: true }, { l1: 0.1, l2: 0.1, weight_decay: 0.1 }]) {
+      for (const clip of [null, { value: 1, global_norm: null }]) {
+        const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", activation: "relu", init: "he_uniform", use_bias: true };
+        const layers = [conv, { ...conv, name: "c2", lr_multiplier: 0.1 }, { type: "flatten", name: "f" }, dense("d", 10, "relu"), { ...dense("d2", 3, "linear"), use_bias: false }];
+        const optimizer = { type, lr: 0.1, momentum: 0, ...more };
+        yield { spec: { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16, clip } }, labels: "values", batch: 16 };
+      }
+    }
+  }
+}
+
 /** Graphs: sums, tensors with several readers, layers without bias. @yields {{spec: object, labels: string, batch: number}} */
 function* graphJobs() {
   for (const activation of ACTIVATIONS) {
@@ -87,6 +102,7 @@ function* jobs() {
   yield* imageJobs();
   yield* groupedJobs();
   yield* graphJobs();
+  yield* optimizerJobs();
   for (const { loss, labels, units } of LOSSES) {
     for (const activation of ACTIVATIONS) {
       for (const optimizer of OPTIMIZERS) {

@@ -62,7 +62,7 @@ void main() {
   }
 
 #ifdef OPTIMIZER
-#define OUT(i) UPDATE(i, paddedWeight(total[i], n, group * ROWS + i))
+#define OUT(i) UPDATE(i, total[i], group * ROWS + i)
 #else
 #define OUT(i) STORE(oDW[i], paddedWeight(total[i], n, group * ROWS + i));
 #endif

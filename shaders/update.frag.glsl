@@ -17,6 +17,6 @@ void main() {
     if (DW_BIAS_ROW < 0 || row <= DW_BIAS_ROW) { \
       for (int s = 0; s < SPLITS; s++) g += DW_fetch(DW_layer(row), DW_base(row + s * DW_SPLIT_ROWS), n); \
     } \
-    UPDATE(i, paddedWeight(g, n, row - shifted)) }
+    UPDATE(i, g, row - shifted) }
   EACH_ROW(OUT)
 }

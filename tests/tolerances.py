@@ -16,6 +16,9 @@ MERGED_RTOL = 1e-10
 # Mean, deviation and offset of float32 numbers, of which each was rounded once.
 NORMALIZED_TOL = 1e-6
 
+# Learning rates in JavaScript and Python: one formula, but each has its own cos and pow.
+SCHEDULE_RTOL = 1e-14
+
 # Kernels, against float64 on the inputs that they read: a bound is derived for each element (tests/kernels/oracle.py) from
 # one rounding of 2^-24 an operation, MATH_MAX_ULP a function, and what GLSL ES allows of division and sqrt.
 FLOAT32_ROUNDING = 2.0**-24

@@ -57,7 +57,8 @@ def texture_bytes(sizes: Sizes) -> int:
     layers = _LAYERS
     while layers * (1 + sizes.states) > _RENDER_TARGETS:
         layers //= 2
-    weights = [layer for layer in sizes.layers if layer.weights]
+    total += sum(_weights(layer, layers) for layer in sizes.layers if layer.weights and layer.frozen)
+    weights = [layer for layer in sizes.layers if layer.weights and not layer.frozen]
     total += 2 * (1 + sizes.states) * sum(_weights(layer, layers) for layer in weights)  # they ping-pong
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from texelgrad.errors import Fault
 from texelgrad.layers import Flatten, Layer
-from texelgrad.layers.base import LayerShape, Refused, Value
+from texelgrad.layers.base import LayerShape, Refused, Trainable, Value
 
 INPUT = "input"
 RESERVED = (INPUT, "x", "target", "loss", "correct")
@@ -25,7 +25,12 @@ def shape_faults(model_input: Sequence[int], layers: Sequence[Layer]) -> Iterato
     wiring = list(_wiring_faults(layers))
     yield from wiring
     if not wiring:
-        yield from (found for found in _walk(model_input, layers) if isinstance(found, Fault))
+        found = list(_walk(model_input, layers))
+        faults = [item for item in found if isinstance(item, Fault)]
+        yield from faults
+        shapes = [item for item in found if isinstance(item, LayerShape)]
+        if not faults and not any(shape.weights and not shape.frozen for shape in shapes):
+            yield Fault("model.layers", "no layer has weights to train", None, "one that is trainable")
 
 
 def output_shape(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
@@ -90,7 +95,8 @@ def _walk(
         name = str(layer.name)
         values[name] = value
         through = any(before in trained for before in names)
-        if through or (shape and shape.weights):
+        frozen = isinstance(layer, Trainable) and not layer.trainable
+        if through or (shape and shape.weights and not frozen):
             trained.add(name)
         if shape:
-            yield replace(shape, index=index, trained=through)
+            yield replace(shape, index=index, trained=through, frozen=frozen)

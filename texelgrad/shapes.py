@@ -13,8 +13,9 @@ from texelgrad.errors import Fault
 from texelgrad.layers.base import LayerShape
 from texelgrad.memory import Sizes, texture_bytes
 from texelgrad.network import held_input, shape_faults, trace
-from texelgrad.spec import MAX_STEPS, Adam, JobSpec, Limits, Model, Train
+from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
+from texelgrad.spec_fields import MAX_STEPS
 from texelgrad.splits import split_rows
 
 Sections = Mapping[str, Any]
@@ -82,9 +83,9 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
     per_epoch = math.ceil(train_rows / batch)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
     products = sum(layer.products for layer in layers)
-    # Forward and weight gradient for every layer; the gradient of its input for all but the first that has weights.
-    first = next(layer.products for layer in layers if layer.weights)
-    flops = 2 * batch * (3 * products - first)
+    # Forward, the gradient of weights that are trained, and of what is read where it depends on such weights.
+    backward = sum(layer.products * (layer.trained + (not layer.frozen)) for layer in layers)
+    flops = 2 * batch * (products + backward)
     return Estimate(
         parameters=parameters,
         output_shape=output,
@@ -106,7 +107,7 @@ def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: Arr
             input=held_input(spec.model.input, spec.model.layers),
             layers=layers,
             softmax=spec.loss == "softmax_cross_entropy",
-            states=2 if isinstance(spec.optimizer, Adam) else int(spec.optimizer.momentum > 0),
+            states=spec.optimizer.states,
             target_columns=1 if classes else layers[-1].output[-1],
             rows=x.rows,
             train_rows=train_rows,

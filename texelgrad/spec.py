@@ -19,15 +19,13 @@ from pydantic import (
 from texelgrad.errors import Fault, Invalid
 from texelgrad.layers import Dense, Layer
 from texelgrad.network import shape_faults, trace
+from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
-from texelgrad.spec_fields import Float32, Label, Later, Name, Strict, Whole, available
+from texelgrad.spec_fields import MAX_STEPS, Float32, Label, Later, Name, Strict, Whole, available
 from texelgrad.spec_metrics import EarlyStopping, Metrics, metric_faults, stopping_faults
 
 SPEC_VERSION = 1
-MAX_STEPS = 2**31 - 1
-_FLOAT32_MAX = 3.4028234663852886e38
-_FLOAT32_TINY = 1.1754943508222875e-38  # smaller ones are flushed to zero by GPUs
 
 
 _RFC3339 = (
@@ -51,45 +49,11 @@ class Model(Strict):
         return self
 
 
-class Constant(Strict):
-    """The same learning rate at every step."""
+class Clip(Strict):
+    """Limits of the gradient before each update."""
 
-    type: Literal["constant"]
-
-
-class Cosine(Strict):
-    """From lr at the first step down to min_lr at the last, by half a cosine."""
-
-    type: Literal["cosine"]
-    min_lr: Annotated[Float32, Field(ge=0)] = 0.0
-
-
-Schedule = Annotated[Constant | Cosine, Field(discriminator="type")]
-_Beta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
-_Rate = Annotated[Float32, Field(ge=_FLOAT32_TINY)]
-
-
-class Sgd(Strict):
-    """Stochastic gradient descent, with momentum where it is above 0."""
-
-    type: Literal["sgd"]
-    lr: _Rate
-    momentum: _Beta = 0.0
-    schedule: Schedule = Constant(type="constant")
-
-
-class Adam(Strict):
-    """Adam, bias-corrected."""
-
-    type: Literal["adam"]
-    lr: _Rate = 0.001
-    beta1: _Beta = 0.9
-    beta2: _Beta = 0.999
-    eps: _Rate = 1e-8
-    schedule: Schedule = Constant(type="constant")
-
-
-Optimizer = Annotated[Sgd | Adam, Field(discriminator="type")]
+    value: Annotated[Float32, Field(gt=0)] | None = Field(None, description="Of each element, by size.")
+    global_norm: Later = None
 
 
 class Train(Strict):
@@ -106,7 +70,7 @@ class Train(Strict):
         None, description="Steps between validations, besides those after each epoch."
     )
     early_stopping: EarlyStopping | None = None
-    clip: Later = None
+    clip: Clip | None = Field(None, description="At most one of value and global_norm.")
     accumulate_steps: Later = None
 
 
@@ -203,14 +167,14 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     if train and (train.epochs is None) == (train.steps is None):
         both = None if train.epochs is None else {"epochs": train.epochs, "steps": train.steps}
         yield Fault("train", "needs exactly one of epochs and steps", both, "epochs or steps")
+    if train and train.clip and (train.clip.value is None) == (train.clip.global_norm is None):
+        yield Fault("train.clip", "needs one of value and global_norm", None, "value or global_norm")
     if data := cast(Data | None, sections.get("data")):
         if data.dataset and data.synthetic:
             yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
         yield from split_faults(data.validation, sections.get("loss"))
-    optimizer = cast(Sgd | Adam | None, sections.get("optimizer"))
-    if optimizer and isinstance(optimizer.schedule, Cosine) and optimizer.schedule.min_lr > optimizer.lr:
-        legal = f"0 to lr ({optimizer.lr:g})"
-        yield Fault("optimizer.schedule.min_lr", "is above lr", optimizer.schedule.min_lr, legal)
+    if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
+        yield from optimizer.faults()
     if metrics := sections.get("metrics"):
         yield from metric_faults(metrics, sections.get("loss"), _outputs(model))
     if train and train.early_stopping and "metrics" in sections:

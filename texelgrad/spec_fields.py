@@ -9,6 +9,9 @@ from pydantic_core import PydanticCustomError
 
 from texelgrad.spec_legal import NOT_AVAILABLE
 
+MAX_STEPS = 2**31 - 1
+FLOAT32_TINY = 1.1754943508222875e-38
+"""Smaller numbers are flushed to zero by GPUs."""
 _FLOAT32_MAX = 3.4028234663852886e38
 
 

@@ -1,5 +1,7 @@
 // The logical graph: named tensors and the primitive ops between them. No GL, no layout, no batch size.
 
+/** `multiplier` of the learning rate; `decay`: whether penalties and weight decay count. @typedef {{multiplier: number, decay: boolean}} Training */
+
 /**
  * A logical tensor. `shape` leaves the batch out where `batched` is true. A parameter is a matrix [rows, columns] whose bias,
  * if it has one, is held with it and exported separately.
@@ -10,6 +12,7 @@
  * @property {number[]} shape
  * @property {boolean} batched
  * @property {boolean} [bias] parameters, their states and gradients: whether they have a bias row
+ * @property {Training|null} [training] parameters: how they are trained; null: not at all
  */
 
 /**

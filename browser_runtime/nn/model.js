@@ -13,7 +13,7 @@ import { layerTypes } from "./layers/index.js";
  * A parameter as the user sees it. Its matrix is exported as `<layer>.<names.kernel>` with `shape`, its bias row, where it has one, as
  * `<layer>.<names.bias>` with [columns].
  * @typedef {{tensor: string, layer: string, shape: number[], fanIn: number, fanOut: number, init: string, bias: boolean,
- *   names: {kernel: string, bias: string}, decay: boolean}} Parameter `decay`: whether weight decay may shrink it
+ *   trainable: boolean, names: {kernel: string, bias: string}}} Parameter
  */
 
 /**
@@ -69,12 +69,15 @@ export class Model {
   /**
    * @param {any} layer
    * @param {{shape: number[], blocks: number[], fanIn: number, fanOut: number, bias: boolean, init?: string, names?: Parameter["names"],
-   *   decay?: boolean}} parts `blocks`: the same values as [...blocks, rows, columns]
+   *   decay?: boolean}} parts `blocks`: the same values as [...blocks, rows, columns]; `decay`: whether penalties and weight decay count, for the
+   *   matrix alone
    * @returns {string} its tensor
    */
   parameter(layer, { shape, blocks, fanIn, fanOut, bias, init = layer.init, names = { kernel: "kernel", bias: "bias" }, decay = true }) {
-    const tensor = this.graph.add({ name: layer.name, kind: "parameter", shape: blocks, batched: false, bias });
-    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init, bias, names, decay });
+    const { trainable = true, lr_multiplier: multiplier = 1 } = layer;
+    const training = trainable ? { multiplier, decay } : null;
+    const tensor = this.graph.add({ name: layer.name, kind: "parameter", shape: blocks, batched: false, bias, training });
+    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init, bias, trainable, names });
     return tensor;
   }
 
@@ -110,6 +113,7 @@ export function buildModel(spec, { training }) {
   const last = /** @type {Value} */ (values.get(layers.at(-1).name));
   model.output = last.tensor;
   model.outputShape = last.shape;
+  if (!model.parameters.some(({ trainable }) => trainable)) throw refuse("model.layers", "no layer has weights to train; legal: one that is trainable");
   return model;
 }
 

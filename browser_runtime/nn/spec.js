@@ -146,6 +146,8 @@ function betweenFields(spec, faults) {
   splitFaults(spec, fault);
   const { lr, schedule } = optimizer;
   if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
+  if (optimizer.nesterov && optimizer.momentum === 0) fault("optimizer.nesterov", true, "needs a momentum; legal: false, or a momentum above 0");
+  if (train.clip && (train.clip.value === null) === (train.clip.global_norm === null)) fault("train.clip", undefined, "needs one of value and global_norm");
   measureFaults(spec, fault);
   if (spec.backend === "cpu") fault("backend", "cpu", "is not available yet; legal: auto, webgl2");
 }

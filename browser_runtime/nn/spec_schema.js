@@ -1,6 +1,181 @@
 // The job spec as JSON Schema. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.
 export const specSchema = {
   "$defs": {
+    "Adadelta": {
+      "additionalProperties": false,
+      "description": "The gradient over its running root mean square, times that of the steps so far.",
+      "properties": {
+        "eps": {
+          "default": 1e-06,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Eps",
+          "type": "number"
+        },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
+        "lr": {
+          "default": 1.0,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "rho": {
+          "default": 0.9,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Rho",
+          "type": "number"
+        },
+        "schedule": {
+          "default": {
+            "type": "constant",
+            "warmup_steps": 0
+          },
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "adadelta",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Adadelta",
+      "type": "object"
+    },
+    "Adagrad": {
+      "additionalProperties": false,
+      "description": "The gradient over the root of the sum of all squares so far.",
+      "properties": {
+        "eps": {
+          "default": 1e-10,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Eps",
+          "type": "number"
+        },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
+        "lr": {
+          "default": 0.01,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "schedule": {
+          "default": {
+            "type": "constant",
+            "warmup_steps": 0
+          },
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "adagrad",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Adagrad",
+      "type": "object"
+    },
     "Adam": {
       "additionalProperties": false,
       "description": "Adam, bias-corrected.",
@@ -26,6 +201,22 @@ export const specSchema = {
           "title": "Eps",
           "type": "number"
         },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
         "lr": {
           "default": 0.001,
           "maximum": 3.4028234663852886e+38,
@@ -35,12 +226,17 @@ export const specSchema = {
         },
         "schedule": {
           "default": {
-            "type": "constant"
+            "type": "constant",
+            "warmup_steps": 0
           },
           "discriminator": {
             "mapping": {
               "constant": "#/$defs/Constant",
-              "cosine": "#/$defs/Cosine"
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
             },
             "propertyName": "type"
           },
@@ -49,7 +245,19 @@ export const specSchema = {
               "$ref": "#/$defs/Constant"
             },
             {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
               "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
             }
           ],
           "title": "Schedule"
@@ -64,6 +272,112 @@ export const specSchema = {
         "type"
       ],
       "title": "Adam",
+      "type": "object"
+    },
+    "AdamW": {
+      "additionalProperties": false,
+      "description": "Adam with decoupled weight decay.",
+      "properties": {
+        "beta1": {
+          "default": 0.9,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta1",
+          "type": "number"
+        },
+        "beta2": {
+          "default": 0.999,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta2",
+          "type": "number"
+        },
+        "eps": {
+          "default": 1e-08,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Eps",
+          "type": "number"
+        },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
+        "lr": {
+          "default": 0.001,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "schedule": {
+          "default": {
+            "type": "constant",
+            "warmup_steps": 0
+          },
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "adamw",
+          "title": "Type",
+          "type": "string"
+        },
+        "weight_decay": {
+          "default": 0.01,
+          "description": "Shrinks weights by lr weight_decay.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Weight Decay",
+          "type": "number"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "AdamW",
       "type": "object"
     },
     "Add": {
@@ -148,6 +462,34 @@ export const specSchema = {
       "title": "Checkpoint",
       "type": "object"
     },
+    "Clip": {
+      "additionalProperties": false,
+      "description": "Limits of the gradient before each update.",
+      "properties": {
+        "global_norm": {
+          "default": null,
+          "title": "Global Norm",
+          "type": "null"
+        },
+        "value": {
+          "anyOf": [
+            {
+              "exclusiveMinimum": 0,
+              "maximum": 3.4028234663852886e+38,
+              "type": "number"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Of each element, by size.",
+          "title": "Value"
+        }
+      },
+      "title": "Clip",
+      "type": "object"
+    },
     "Constant": {
       "additionalProperties": false,
       "description": "The same learning rate at every step.",
@@ -156,6 +498,13 @@ export const specSchema = {
           "const": "constant",
           "title": "Type",
           "type": "string"
+        },
+        "warmup_steps": {
+          "default": 0,
+          "maximum": 2147483647,
+          "minimum": 0,
+          "title": "Warmup Steps",
+          "type": "integer"
         }
       },
       "required": [
@@ -280,6 +629,14 @@ export const specSchema = {
           ],
           "title": "Kernel"
         },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
         "name": {
           "anyOf": [
             {
@@ -343,6 +700,12 @@ export const specSchema = {
           "default": 1,
           "title": "Stride"
         },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
         "type": {
           "const": "conv2d",
           "title": "Type",
@@ -377,6 +740,13 @@ export const specSchema = {
           "const": "cosine",
           "title": "Type",
           "type": "string"
+        },
+        "warmup_steps": {
+          "default": 0,
+          "maximum": 2147483647,
+          "minimum": 0,
+          "title": "Warmup Steps",
+          "type": "integer"
         }
       },
       "required": [
@@ -492,6 +862,14 @@ export const specSchema = {
           "description": "Names of earlier layers, or input. Defaults to the layer before.",
           "title": "Inputs"
         },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
         "name": {
           "anyOf": [
             {
@@ -505,6 +883,12 @@ export const specSchema = {
           "default": null,
           "description": "Defaults to <type>_<n>, counted from 1.",
           "title": "Name"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
         },
         "type": {
           "const": "dense",
@@ -565,6 +949,36 @@ export const specSchema = {
         "patience"
       ],
       "title": "EarlyStopping",
+      "type": "object"
+    },
+    "Exponential": {
+      "additionalProperties": false,
+      "description": "Multiplied with gamma at every step.",
+      "properties": {
+        "gamma": {
+          "exclusiveMinimum": 0,
+          "maximum": 1,
+          "title": "Gamma",
+          "type": "number"
+        },
+        "type": {
+          "const": "exponential",
+          "title": "Type",
+          "type": "string"
+        },
+        "warmup_steps": {
+          "default": 0,
+          "maximum": 2147483647,
+          "minimum": 0,
+          "title": "Warmup Steps",
+          "type": "integer"
+        }
+      },
+      "required": [
+        "type",
+        "gamma"
+      ],
+      "title": "Exponential",
       "type": "object"
     },
     "Flatten": {
@@ -642,6 +1056,135 @@ export const specSchema = {
         }
       },
       "title": "Limits",
+      "type": "object"
+    },
+    "Linear": {
+      "additionalProperties": false,
+      "description": "From lr at the first step down to min_lr at the last, in a straight line.",
+      "properties": {
+        "min_lr": {
+          "default": 0.0,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Min Lr",
+          "type": "number"
+        },
+        "type": {
+          "const": "linear",
+          "title": "Type",
+          "type": "string"
+        },
+        "warmup_steps": {
+          "default": 0,
+          "maximum": 2147483647,
+          "minimum": 0,
+          "title": "Warmup Steps",
+          "type": "integer"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Linear",
+      "type": "object"
+    },
+    "Lion": {
+      "additionalProperties": false,
+      "description": "The sign of a running mean, with decoupled weight decay.",
+      "properties": {
+        "beta1": {
+          "default": 0.9,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta1",
+          "type": "number"
+        },
+        "beta2": {
+          "default": 0.99,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Beta2",
+          "type": "number"
+        },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
+        "lr": {
+          "default": 0.0001,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "schedule": {
+          "default": {
+            "type": "constant",
+            "warmup_steps": 0
+          },
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "lion",
+          "title": "Type",
+          "type": "string"
+        },
+        "weight_decay": {
+          "default": 0.0,
+          "description": "Shrinks weights by lr weight_decay.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Weight Decay",
+          "type": "number"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Lion",
       "type": "object"
     },
     "MaxPool2d": {
@@ -912,11 +1455,77 @@ export const specSchema = {
       "title": "Numerics",
       "type": "object"
     },
-    "Sgd": {
+    "OneCycle": {
       "additionalProperties": false,
-      "description": "Stochastic gradient descent, with momentum where it is above 0.",
+      "description": "From lr / div_factor up to lr in a share of the steps, then down to lr / (div_factor final_div_factor), each by half a cosine.",
       "properties": {
+        "div_factor": {
+          "default": 25.0,
+          "minimum": 1,
+          "title": "Div Factor",
+          "type": "number"
+        },
+        "final_div_factor": {
+          "default": 10000.0,
+          "minimum": 1,
+          "title": "Final Div Factor",
+          "type": "number"
+        },
+        "pct_start": {
+          "default": 0.3,
+          "exclusiveMaximum": 1,
+          "exclusiveMinimum": 0,
+          "title": "Pct Start",
+          "type": "number"
+        },
+        "type": {
+          "const": "one_cycle",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "OneCycle",
+      "type": "object"
+    },
+    "RmsProp": {
+      "additionalProperties": false,
+      "description": "The gradient over a running root mean square, with momentum where it is above 0.",
+      "properties": {
+        "alpha": {
+          "default": 0.99,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Alpha",
+          "type": "number"
+        },
+        "eps": {
+          "default": 1e-08,
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Eps",
+          "type": "number"
+        },
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
         "lr": {
+          "default": 0.01,
           "maximum": 3.4028234663852886e+38,
           "minimum": 1.1754943508222875e-38,
           "title": "Lr",
@@ -931,12 +1540,17 @@ export const specSchema = {
         },
         "schedule": {
           "default": {
-            "type": "constant"
+            "type": "constant",
+            "warmup_steps": 0
           },
           "discriminator": {
             "mapping": {
               "constant": "#/$defs/Constant",
-              "cosine": "#/$defs/Cosine"
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
             },
             "propertyName": "type"
           },
@@ -945,7 +1559,107 @@ export const specSchema = {
               "$ref": "#/$defs/Constant"
             },
             {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
               "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
+            }
+          ],
+          "title": "Schedule"
+        },
+        "type": {
+          "const": "rmsprop",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "RmsProp",
+      "type": "object"
+    },
+    "Sgd": {
+      "additionalProperties": false,
+      "description": "Stochastic gradient descent, with momentum where it is above 0.",
+      "properties": {
+        "l1": {
+          "default": 0.0,
+          "description": "Adds l1 sign(w) to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L1",
+          "type": "number"
+        },
+        "l2": {
+          "default": 0.0,
+          "description": "Adds l2 w to the gradient.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "L2",
+          "type": "number"
+        },
+        "lr": {
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 1.1754943508222875e-38,
+          "title": "Lr",
+          "type": "number"
+        },
+        "momentum": {
+          "default": 0.0,
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Momentum",
+          "type": "number"
+        },
+        "nesterov": {
+          "default": false,
+          "title": "Nesterov",
+          "type": "boolean"
+        },
+        "schedule": {
+          "default": {
+            "type": "constant",
+            "warmup_steps": 0
+          },
+          "discriminator": {
+            "mapping": {
+              "constant": "#/$defs/Constant",
+              "cosine": "#/$defs/Cosine",
+              "exponential": "#/$defs/Exponential",
+              "linear": "#/$defs/Linear",
+              "one_cycle": "#/$defs/OneCycle",
+              "step": "#/$defs/Step"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Constant"
+            },
+            {
+              "$ref": "#/$defs/Step"
+            },
+            {
+              "$ref": "#/$defs/Exponential"
+            },
+            {
+              "$ref": "#/$defs/Cosine"
+            },
+            {
+              "$ref": "#/$defs/Linear"
+            },
+            {
+              "$ref": "#/$defs/OneCycle"
             }
           ],
           "title": "Schedule"
@@ -954,13 +1668,58 @@ export const specSchema = {
           "const": "sgd",
           "title": "Type",
           "type": "string"
+        },
+        "weight_decay": {
+          "default": 0.0,
+          "description": "PyTorch's name of l2; they add up.",
+          "maximum": 3.4028234663852886e+38,
+          "minimum": 0,
+          "title": "Weight Decay",
+          "type": "number"
+        }
+      },
+      "required": [
+        "lr",
+        "type"
+      ],
+      "title": "Sgd",
+      "type": "object"
+    },
+    "Step": {
+      "additionalProperties": false,
+      "description": "Multiplied with gamma every so many steps.",
+      "properties": {
+        "every_steps": {
+          "maximum": 2147483647,
+          "minimum": 1,
+          "title": "Every Steps",
+          "type": "integer"
+        },
+        "gamma": {
+          "default": 0.1,
+          "exclusiveMinimum": 0,
+          "maximum": 1,
+          "title": "Gamma",
+          "type": "number"
+        },
+        "type": {
+          "const": "step",
+          "title": "Type",
+          "type": "string"
+        },
+        "warmup_steps": {
+          "default": 0,
+          "maximum": 2147483647,
+          "minimum": 0,
+          "title": "Warmup Steps",
+          "type": "integer"
         }
       },
       "required": [
         "type",
-        "lr"
+        "every_steps"
       ],
-      "title": "Sgd",
+      "title": "Step",
       "type": "object"
     },
     "Synthetic": {
@@ -1023,9 +1782,16 @@ export const specSchema = {
           "title": "Batch Size"
         },
         "clip": {
+          "anyOf": [
+            {
+              "$ref": "#/$defs/Clip"
+            },
+            {
+              "type": "null"
+            }
+          ],
           "default": null,
-          "title": "Clip",
-          "type": "null"
+          "description": "At most one of value and global_norm."
         },
         "early_stopping": {
           "anyOf": [
@@ -1275,7 +2041,12 @@ export const specSchema = {
     "optimizer": {
       "discriminator": {
         "mapping": {
+          "adadelta": "#/$defs/Adadelta",
+          "adagrad": "#/$defs/Adagrad",
           "adam": "#/$defs/Adam",
+          "adamw": "#/$defs/AdamW",
+          "lion": "#/$defs/Lion",
+          "rmsprop": "#/$defs/RmsProp",
           "sgd": "#/$defs/Sgd"
         },
         "propertyName": "type"
@@ -1286,6 +2057,21 @@ export const specSchema = {
         },
         {
           "$ref": "#/$defs/Adam"
+        },
+        {
+          "$ref": "#/$defs/AdamW"
+        },
+        {
+          "$ref": "#/$defs/RmsProp"
+        },
+        {
+          "$ref": "#/$defs/Adagrad"
+        },
+        {
+          "$ref": "#/$defs/Adadelta"
+        },
+        {
+          "$ref": "#/$defs/Lion"
         }
       ],
       "title": "Optimizer"

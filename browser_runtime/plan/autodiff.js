@@ -1,16 +1,17 @@
 // Reverse-mode differentiation on the graph: appends the backward pass and the parameter updates to a forward graph.
 import { backward } from "../nn/ops/index.js";
-import { optimizers } from "../nn/optimizers.js";
+import { optimizers, penalties } from "../nn/optimizers.js";
 
-/** @import { Graph } from "../nn/graph.js" */
+/** @import { Graph, Training } from "../nn/graph.js" */
 
 /**
  * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient.
  * A tensor that is read several times gets a gradient from each reader; they are added before the op that made it is differentiated.
+ * What only frozen parameters would need is left out.
  * @param {Graph} graph a forward graph ending in `loss`; changed in place
- * @param {any} optimizer the spec's optimizer
+ * @param {any} spec its optimizer, and how gradients are limited
  */
-export function differentiate(graph, optimizer) {
+export function differentiate(graph, { optimizer, train }) {
   const forward = [...graph.ops];
   const needed = reachesParameter(graph);
   const loss = forward[forward.length - 1];
@@ -52,24 +53,29 @@ export function differentiate(graph, optimizer) {
     backward[op.type](graph, op, gradient, { want, pass });
     const parameter = op.inputs.w;
     const dw = parameter && gradientOf(parameter);
-    if (dw) appendUpdate(graph, parameter, dw, optimizer);
+    if (dw) appendUpdate(graph, parameter, dw, { optimizer, clip: train.clip ?? null });
   }
 }
-/** @param {Graph} graph @param {string} w @param {string} dw @param {any} optimizer */
-function appendUpdate(graph, w, dw, optimizer) {
-  const { shape, bias } = graph.tensor(w);
+
+/** @param {Graph} graph @param {string} w @param {string} dw @param {{optimizer: any, clip: any}} how */
+function appendUpdate(graph, w, dw, { optimizer, clip }) {
+  const { shape, bias, training } = graph.tensor(w);
+  const { multiplier, decay } = /** @type {Training} */ (training);
+  const { l1, l2, decay: rate } = penalties(optimizer);
   /** @type {Record<string, string>} */
   const states = {};
   for (const state of optimizers[optimizer.type].states(optimizer)) {
     states[state] = graph.add({ name: `${w}.${state}`, kind: "state", shape, batched: false, bias });
   }
   // Parameters and states are updated in place as far as the graph goes; the backend ping-pongs.
-  graph.op("update", { w, dw, ...states }, { w, ...states }, { optimizer });
+  graph.op("update", { w, dw, ...states }, { w, ...states }, {
+    optimizer, clip, multiplier, decay, rule: optimizers[optimizer.type].rule(optimizer), penalised: decay && l1 + l2 > 0, shrinks: decay && rate > 0,
+  });
 }
 
-/** The tensors whose gradient leads to a parameter. @param {Graph} graph */
+/** The tensors whose gradient leads to a parameter that is trained. @param {Graph} graph */
 function reachesParameter(graph) {
-  const needed = new Set([...graph.tensors.values()].filter((t) => t.kind === "parameter").map((t) => t.name));
+  const needed = new Set([...graph.tensors.values()].filter((t) => t.kind === "parameter" && t.training).map((t) => t.name));
   for (const op of graph.ops) {
     if (Object.values(op.inputs).some((name) => needed.has(name))) Object.values(op.outputs).forEach((name) => needed.add(name));
   }

@@ -37,7 +37,7 @@ import { fuse } from "./fuse.js";
 export function buildPlan(spec, { labels }) {
   const training = buildModel(spec, { training: true });
   appendLoss(training, spec.loss, labels);
-  differentiate(training.graph, spec.optimizer);
+  differentiate(training.graph, spec);
 
   const evaluation = buildModel(spec, { training: false });
   appendLoss(evaluation, spec.loss, labels);

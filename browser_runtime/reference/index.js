@@ -45,6 +45,6 @@ export const ops = {
   loss_grad: ({ z, target }, { fn, labels }) => ({ dz: lossGrad(fn, z, target, labels) }),
   accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
 
-  update: ({ w, dw, ...states }, { optimizer, lr, t }) => update(w, dw, states, optimizer, { lr, t }),
+  update: ({ w, dw, ...states }, { optimizer, lr, multiplier = 1, ...step }) => update(w, dw, states, optimizer, { ...step, lr: lr * multiplier }),
   gather: ({ source, order }) => ({ rows: gather(source, order.data) }),
 };

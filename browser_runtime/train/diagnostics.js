@@ -1,7 +1,7 @@
 // Diagnostics: the precision report of a device and of what a session ran on it, against the float64 reference.
 import { execute, parameter } from "./float64.js";
 import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/webgl2/selftest.js";
-import { optimizers } from "../nn/optimizers.js";
+import { writeScalars } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 import { tensor } from "../reference/tensor.js";
 import { gatherRows } from "./sources.js";
@@ -109,7 +109,7 @@ async function compareOperators(session, budget) {
   const t = session.step + 1;
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
   steps.set(0, rows, 0, 1 / rows, session.step);
-  optimizers[spec.optimizer.type].scalars(spec.optimizer, lr, t, steps.scalars[0]);
+  writeScalars(spec, lr, t, steps.scalars[0]);
 
   /** @type {Values} */
   const batch = new Map();
@@ -163,7 +163,7 @@ function parameters({ plan }, weights) {
   for (const owner of plan.parameters) {
     const [kernel, bias] = partsOf(owner).map(({ name }) => weights[name].data);
     values.set(owner.tensor, parameter(owner.shape, kernel, bias ?? null));
-    for (const state of plan.states) {
+    for (const state of owner.trainable ? plan.states : []) {
       values.set(`${owner.tensor}.${state}`, parameter(owner.shape, new Float64Array(kernel.length), bias ? new Float64Array(bias.length) : null));
     }
   }

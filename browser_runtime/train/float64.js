@@ -24,7 +24,7 @@ const adapters = {
   conv2d_grad_weights: (inputs, attrs) => ({ dw: reference.conv2d_grad_weights(inputs, attrs) }),
   update({ w, dw, ...states }, attrs) {
     const part = (/** @type {"kernel"|"bias"} */ key) =>
-      reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, attrs);
+      reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, { ...attrs, decay: attrs.decay && key === "kernel" });
     const [kernel, bias] = [part("kernel"), w.bias && part("bias")];
     return Object.fromEntries(Object.keys(kernel).map((name) => [name, { kernel: kernel[name], bias: bias && bias[name] }]));
   },

@@ -1,6 +1,6 @@
 // Pipeline: submits steps in chunks, so that the GPU always has one more to do, and turns what they report into points of the curve.
 import { asksFor, hostMetrics } from "../nn/metrics.js";
-import { optimizers } from "../nn/optimizers.js";
+import { writeScalars } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 import { Measures } from "./metrics.js";
 
@@ -134,12 +134,11 @@ export class Pipeline {
     const epochMatters = batches.shuffled || this.validation.length > 0;
     const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
     const count = Math.min(end - this.step, sizes.trainSlots, left, this.every - (this.step % this.every));
-    const { scalars } = optimizers[spec.optimizer.type];
     for (let i = 0; i < count; i++) {
       const b = (this.step + i) % batches.perEpoch;
       const rows = batches.rows(b);
       steps.set(i, rows, b * sizes.batch, 1 / rows, this.step + i);
-      scalars(spec.optimizer, learningRate(spec.optimizer, this.step + i, batches.totalSteps), this.step + i + 1, steps.scalars[i]);
+      writeScalars(spec, learningRate(spec.optimizer, this.step + i, batches.totalSteps), this.step + i + 1, steps.scalars[i]);
     }
     return count;
   }

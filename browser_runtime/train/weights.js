@@ -25,10 +25,13 @@ export function partsOf({ layer, names, shape, bias }, state = "") {
   ];
 }
 
+/** The parameters that have a state: the frozen ones have none; for "" all. @param {Plan} plan @param {string} state */
+const owners = ({ parameters }, state) => (state ? parameters.filter(({ trainable }) => trainable) : parameters);
+
 /** Names and shapes of a state of the parameters, or for "" of the parameters themselves and of the buffers. @param {Plan} plan @param {string} state */
-const exported = ({ parameters, buffers }, state) => [
-  ...parameters.flatMap((parameter) => partsOf(parameter, state)),
-  ...(state ? [] : buffers.map(({ tensor, shape }) => ({ name: tensor, shape }))),
+const exported = (plan, state) => [
+  ...owners(plan, state).flatMap((parameter) => partsOf(parameter, state)),
+  ...(state ? [] : plan.buffers.map(({ tensor, shape }) => ({ name: tensor, shape }))),
 ];
 
 /** Under which names a state of the parameters, or "" the parameters and buffers themselves, are exported. @param {Plan} plan @param {string} state */
@@ -70,23 +73,23 @@ export function checkWeights(plan, weights, state) {
 }
 
 /** @param {Plan} plan @param {Executable} executable @param {string} state "" for the parameters and buffers @returns {Weights} */
-export function readWeights({ parameters, buffers }, executable, state) {
+export function readWeights(plan, executable, state) {
   executable.enter();
   /** @type {Weights} */
   const weights = {};
-  for (const parameter of parameters) {
+  for (const parameter of owners(plan, state)) {
     const { data, bias } = executable.readTensor(state ? `${parameter.tensor}.${state}` : parameter.tensor);
     for (const { part, name, shape } of partsOf(parameter, state)) {
       weights[name] = { shape, data: part === "kernel" ? data : /** @type {Float32Array} */ (bias) };
     }
   }
-  if (!state) for (const { tensor, shape } of buffers) weights[tensor] = { shape, data: executable.readTensor(tensor).data };
+  if (!state) for (const { tensor, shape } of plan.buffers) weights[tensor] = { shape, data: executable.readTensor(tensor).data };
   return weights;
 }
 
 /** @param {Plan} plan @param {Executable} executable @param {Weights} weights that `checkWeights` passed @param {string} state */
 export function writeWeights(plan, executable, weights, state) {
-  for (const parameter of plan.parameters) {
+  for (const parameter of owners(plan, state)) {
     const [kernel, bias] = partsOf(parameter, state).map(({ name }) => weights[name].data);
     executable.writeParameter(state ? `${parameter.tensor}.${state}` : parameter.tensor, kernel, bias ?? null);
   }

@@ -1,7 +1,7 @@
 // engine_probe.js: opens the engine in this thread, so that tests see every tensor of a step. White box; what users call is in engine_page.js.
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
-import { optimizers } from "../../browser_runtime/nn/optimizers.js";
+import { writeScalars } from "../../browser_runtime/nn/optimizers.js";
 import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
@@ -81,7 +81,7 @@ export async function inspect(spec, x, y, options = {}) {
     const lr = learningRate(optimizer, session.step, totalSteps);
     executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
     executable.steps.set(0, rows, firstRow, 1 / rows, session.step);
-    optimizers[optimizer.type].scalars(optimizer, lr, session.step + 1, executable.steps.scalars[0]);
+    writeScalars(session.spec, lr, session.step + 1, executable.steps.scalars[0]);
 
     const now = executable.parity;
     /** @type {any[]} */

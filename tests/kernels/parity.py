@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,17 @@ from .specs import OPTIMIZERS, Array, Spec
 GOLDENS = Path(__file__).parents[1] / "goldens"
 STEPS = 50
 SEEDS = tuple(range(8))
+
+PARITY_OPTIMIZERS: dict[str, dict[str, Any]] = {
+    **OPTIMIZERS,
+    "nesterov": {"type": "sgd", "lr": 0.02, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05},
+    "adamw": {"type": "adamw", "lr": 0.01, "weight_decay": 0.2},
+    "rmsprop": {"type": "rmsprop", "lr": 0.002, "alpha": 0.9, "momentum": 0.5},
+    "adagrad": {"type": "adagrad", "lr": 0.05},
+    "adadelta": {"type": "adadelta", "lr": 1.0},
+    "lion": {"type": "lion", "lr": 0.002, "weight_decay": 0.1},
+    "penalties": {"type": "adam", "lr": 0.01, "l1": 0.003, "l2": 0.01},
+}
 
 Weights = dict[str, Array]
 Precision = Literal["float64", "float32"]
@@ -48,6 +59,7 @@ class Case:
     optimizer: str
     rows: int
     batch_size: int
+    train: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def name(self) -> str:
@@ -56,11 +68,21 @@ class Case:
 
     def spec(self, seed: int) -> Spec:
         """The job spec, with a cosine schedule over the 50 steps."""
-        optimizer = OPTIMIZERS[self.optimizer] | {"schedule": {"type": "cosine", "min_lr": 0.001}}
+        optimizer = self.options | {"schedule": {"type": "cosine", "min_lr": self.lowest}}
         return cnn(
             self.input, self.layers, self.loss, optimizer=optimizer,
-            steps=STEPS, seed=seed, batch_size=self.batch_size,
+            steps=STEPS, seed=seed, batch_size=self.batch_size, **self.train,
         )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The optimizer as the spec has it, without a schedule."""
+        return PARITY_OPTIMIZERS[self.optimizer]
+
+    @property
+    def lowest(self) -> float:
+        """Where the schedule ends."""
+        return min(0.001, self.options["lr"] / 10)
 
     def data(self, seed: int) -> tuple[Array, Array]:
         """Normal inputs; targets that a rule with noise gives, so that there is something to learn."""
@@ -104,7 +126,7 @@ class Case:
 
     def learning_rate(self, step: int) -> float:
         """Half a cosine, step counted from 0."""
-        lr, low = OPTIMIZERS[self.optimizer]["lr"], 0.001
+        lr, low = self.options["lr"], self.lowest
         return low + (lr - low) * (1 + math.cos(math.pi * step / STEPS)) / 2
 
 
@@ -125,6 +147,14 @@ CASES = [
         [dense(12, "tanh"), dense(12, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(4)],
         "softmax_cross_entropy", "adam", 45, 16,
     ),
+    *(
+        Case(name, (6,), [dense(16, "tanh"), dense(3)], "mse", name, 45, 16)
+        for name in ("nesterov", "adamw", "rmsprop", "adagrad", "adadelta", "lion")
+    ),
+    Case(
+        "frozen", (6,), [dense(16, "tanh", lr_multiplier=0.5), dense(12, "tanh", trainable=False), dense(3)],
+        "mse", "penalties", 45, 16, {"clip": {"value": 0.05}},
+    ),
 ]  # fmt: skip
 
 
@@ -133,18 +163,21 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     import torch  # where goldens are tested it is not installed
     from torch.nn import functional
 
+    from ..torch_optimizers import add_l1, make
+
     torch.set_num_threads(1)  # so small a matrix is slower in two threads, and far slower on busy cores
     dtype = {"float64": torch.float64, "float32": torch.float32}[precision]
     weights = {
         name: torch.tensor(value, dtype=dtype, requires_grad=True)
         for name, value in case.initial_weights(seed).items()
     }
-    options = OPTIMIZERS[case.optimizer]
-    optimizer: torch.optim.Optimizer = (
-        torch.optim.Adam(weights.values(), lr=options["lr"])
-        if options["type"] == "adam"
-        else torch.optim.SGD(weights.values(), lr=options["lr"], momentum=options.get("momentum", 0))
-    )
+    layers = nodes(case.spec(seed))
+    for node in layers:
+        for name in node.weights:
+            weights[name].requires_grad_(node.layer.get("trainable", True))
+    trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
+    multipliers = {node.name: node.layer.get("lr_multiplier", 1.0) for node in layers}
+    optimizer = make(case.options, trained, multipliers)
     activations: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
         "linear": lambda h: h, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
     }  # fmt: skip
@@ -157,11 +190,11 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     x, y = case.data(seed)
     target = torch.tensor(y).long() if y.dtype == np.int32 else torch.tensor(y, dtype=dtype)
     inputs = torch.tensor(x, dtype=dtype)
-    losses, layers = np.empty(STEPS), nodes(case.spec(seed))
+    losses = np.empty(STEPS)
     for step, batch in enumerate(case.batches(seed)):
         rows = torch.from_numpy(batch)
         for group in optimizer.param_groups:
-            group["lr"] = case.learning_rate(step)
+            group["lr"] = case.learning_rate(step) * group["scale"]
         made = {"input": inputs[rows]}
         for node in layers:
             parts = {name.rpartition(".")[2]: weights[name] for name in node.weights}
@@ -171,6 +204,9 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         losses[step] = loss.item()
         optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportUnknownMemberType]
+        if clip := case.train.get("clip"):
+            torch.nn.utils.clip_grad_value_(trained.values(), clip["value"])
+        add_l1(case.options, trained)
         optimizer.step()  # pyright: ignore[reportUnknownMemberType]
     return Run(losses, {name: value.detach().numpy() for name, value in weights.items()})
 

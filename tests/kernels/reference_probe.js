@@ -13,13 +13,13 @@ export function op(name, inputs, attrs = {}) {
 
 /**
  * Several updates of one parameter.
- * @param {any} w @param {any[]} gradients one a step @param {any} optimizer @param {number[]} rates
+ * @param {any} w @param {any[]} gradients one a step @param {any} optimizer @param {number[]} rates @param {any} [limits] of the gradient
  * @returns {any[]} the parameter after each step
  */
-export function optimize(w, gradients, optimizer, rates) {
+export function optimize(w, gradients, optimizer, rates, limits = {}) {
   let states = initialStates(w, optimizer);
   return gradients.map((dw, step) => {
-    const { w: next, ...nextStates } = ops.update({ w, dw, ...states }, { optimizer, lr: rates[step], t: step + 1 });
+    const { w: next, ...nextStates } = ops.update({ w, dw, ...states }, { optimizer, lr: rates[step], t: step + 1, ...limits });
     [w, states] = [next, nextStates];
     return w;
   });

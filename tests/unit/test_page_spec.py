@@ -45,21 +45,34 @@ def with_fields(fixed: Spec, **fields: st.SearchStrategy[Any]) -> st.SearchStrat
     return optional(**fields).map(lambda chosen: fixed | chosen)
 
 
+WARM = {"warmup_steps": st.integers(0, 1000)}
 SCHEDULE = st.one_of(
-    st.just({"type": "constant"}), with_fields({"type": "cosine"}, min_lr=st.floats(0, 1e-6))
+    with_fields({"type": "constant"}, **WARM),
+    with_fields({"type": "step", "every_steps": 7}, gamma=st.floats(0.1, 1), **WARM),
+    with_fields({"type": "exponential", "gamma": 0.99}, **WARM),
+    with_fields({"type": "cosine"}, min_lr=st.floats(0, 1e-6), **WARM),
+    with_fields({"type": "linear"}, min_lr=st.floats(0, 1e-6), **WARM),
+    with_fields(
+        {"type": "one_cycle"},
+        pct_start=st.floats(0.1, 0.9),
+        div_factor=st.floats(1, 100),
+        final_div_factor=st.floats(1, 1e5),
+    ),
 )
+ANY_OPTIMIZER = {"l1": st.floats(0, 1), "l2": st.floats(0, 1), "schedule": SCHEDULE}
+BETA, DECAY = st.floats(0, 0.99), st.floats(0, 1)
+ADAM = {"lr": RATE, "beta1": BETA, "beta2": BETA, "eps": RATE, **ANY_OPTIMIZER}
 OPTIMIZER = st.one_of(
-    st.tuples(RATE, optional(momentum=st.floats(0, 0.99), schedule=SCHEDULE)).map(
+    st.tuples(RATE, optional(momentum=BETA, weight_decay=DECAY, **ANY_OPTIMIZER)).map(
         lambda parts: {"type": "sgd", "lr": parts[0], **parts[1]}
     ),
-    with_fields(
-        {"type": "adam"},
-        lr=RATE,
-        beta1=st.floats(0, 0.99),
-        beta2=st.floats(0, 0.9999),
-        eps=RATE,
-        schedule=SCHEDULE,
-    ),
+    with_fields({"type": "sgd", "lr": 0.1, "momentum": 0.9}, nesterov=st.booleans()),
+    with_fields({"type": "adam"}, **ADAM),
+    with_fields({"type": "adamw"}, weight_decay=DECAY, **ADAM),
+    with_fields({"type": "rmsprop"}, lr=RATE, alpha=BETA, eps=RATE, momentum=BETA, **ANY_OPTIMIZER),
+    with_fields({"type": "adagrad"}, lr=RATE, eps=RATE, **ANY_OPTIMIZER),
+    with_fields({"type": "adadelta"}, lr=RATE, rho=BETA, eps=RATE, **ANY_OPTIMIZER),
+    with_fields({"type": "lion"}, lr=RATE, beta1=BETA, beta2=BETA, weight_decay=DECAY, **ANY_OPTIMIZER),
 )
 
 VALIDATION = st.one_of(
@@ -78,6 +91,8 @@ def specs(draw: st.DrawFn) -> Spec:
         init=st.sampled_from(INITS),
         bias_init=st.just("zeros"),
         use_bias=st.booleans(),
+        trainable=st.booleans(),
+        lr_multiplier=st.floats(0.1, 10),
     )
     layers = [layer | {"units": draw(st.integers(1, 300))} for layer in draw(st.lists(hidden, max_size=3))]
     last = {"type": "dense", "units": draw(st.integers(2, 30))} | draw(optional(init=st.sampled_from(INITS)))
@@ -89,7 +104,7 @@ def specs(draw: st.DrawFn) -> Spec:
             batch_size=st.one_of(st.none(), st.integers(1, 1000)),
             seed=st.integers(0, 2**53 - 1),
             shuffle=st.booleans(),
-            clip=st.none(),
+            clip=st.one_of(st.none(), st.floats(0.1, 10).map(lambda value: {"value": value})),
         )
     )
     sections = optional(
@@ -194,13 +209,20 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("model.layers.1.activation", "sigmoid", "model.layers.1.activation", "linear"),
     ("model.layers.1.units", 1, "model.layers.1.units", "at least 2"),
     ("model.layers.1", {"type": "flatten"}, "model.layers.1.type", "dense"),
-    ("optimizer.type", "lion", "optimizer.type", "adam, sgd"),
+    ("optimizer.type", "lamb", "optimizer.type", "lion, rmsprop, sgd"),
+    ("optimizer.nesterov", True, "optimizer.nesterov", "momentum above 0"),
+    ("optimizer.l1", -1, "optimizer.l1", "0"),
+    ("model.layers.0.lr_multiplier", 0, "model.layers.0.lr_multiplier", "above 0"),
+    ("model.layers.0.trainable", 1, "model.layers.0.trainable", "boolean"),
     ("optimizer.lr", 0, "optimizer.lr", ""),
     ("optimizer.lr", "0.1", "optimizer.lr", "number"),
     ("optimizer.lr", 1e39, "optimizer.lr", ""),
     ("optimizer.momentum", 1.0, "optimizer.momentum", "1"),
     ("optimizer.beta1", 0.5, "optimizer.beta1", "momentum"),
-    ("optimizer.schedule", {"type": "step"}, "optimizer.schedule.type", "constant, cosine"),
+    ("optimizer.schedule", {"type": "poly"}, "optimizer.schedule.type", "constant, cosine"),
+    ("optimizer.schedule", {"type": "step"}, "optimizer.schedule.every_steps", ""),
+    ("optimizer.schedule", {"type": "exponential", "gamma": 1.5}, "optimizer.schedule.gamma", "1"),
+    ("optimizer.schedule", {"type": "linear", "min_lr": 0.2}, "optimizer.schedule.min_lr", "0 to"),
     ("optimizer.schedule", {"type": "cosine", "min_lr": 0.2}, "optimizer.schedule.min_lr", "0 to"),
     ("train.epochs", MISSING, "train", "epochs"),
     ("train.steps", 3, "train", "epochs"),
@@ -210,7 +232,9 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("train.seed", 2**53, "train.seed", ""),
     ("train.seed", -1, "train.seed", "0"),
     ("train.shuffle", "yes", "train.shuffle", "boolean"),
-    ("train.clip", 1.0, "train.clip", "null"),
+    ("train.clip", 1.0, "train.clip", "an object"),
+    ("train.clip", {}, "train.clip", "value"),
+    ("train.clip", {"value": 0}, "train.clip.value", "above 0"),
     ("metrics", ["f2"], "metrics.0", "accuracy"),
     ("metrics", [{"type": "f2"}], "metrics.0.type", "accuracy"),
     ("metrics", [{"type": "top_k_accuracy", "k": 0}], "metrics.0.k", "1"),

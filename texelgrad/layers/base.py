@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from texelgrad.errors import Fault
-from texelgrad.spec_fields import Name, Strict
+from texelgrad.spec_fields import Float32, Name, Strict
 
 Shape = tuple[int, ...]
 Init = Literal[
@@ -57,7 +57,10 @@ class LayerShape:
     lines: tuple[int, int] | None = None  # where their gradient is summed in parts: lines, trips of each
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
     index: int = 0  # of the layer in the model
-    trained: bool = False  # whether a gradient goes back through it: what it reads depends on weights
+    trained: bool = (
+        False  # whether a gradient goes back through it: what it reads depends on weights that are trained
+    )
+    frozen: bool = False  # whether its weights, if it has some, stay as they are
 
     @property
     def parameters(self) -> int:
@@ -94,8 +97,17 @@ class LayerBase(Strict):
         yield from ()
 
 
-class Weighted(LayerBase):
-    """What layers with weights have in common."""
+class Trainable(LayerBase):
+    """A layer with weights of any kind."""
+
+    trainable: bool = Field(default=True, description="false: its weights stay as they are.")
+    lr_multiplier: Annotated[Float32, Field(gt=0)] = Field(
+        default=1.0, description="Of the learning rate, for its weights."
+    )
+
+
+class Weighted(Trainable):
+    """What layers with a kernel and a bias have in common."""
 
     activation: Activation = "linear"
     init: Init | None = Field(

@@ -287,9 +287,13 @@ export function lower(plan, limits, rows, wanted = ROWS) {
   if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
-  for (const { tensor, bias } of plan.parameters) {
+  for (const { tensor, bias, trainable } of plan.parameters) {
     const { shape } = tensorOf(plan.phases.train, tensor);
     const layout = layoutFor({ ...matrixOf(shape), layers: weightLayers, bias });
+    if (!trainable) {
+      own(tensor, layout);
+      continue;
+    }
     for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }

@@ -1,9 +1,9 @@
 // Steps: the scalars of the steps in flight, as one uniform buffer each (shaders/lib/step.glsl).
 
 const STRIDE = 256; // bytes; no device asks for a larger UNIFORM_BUFFER_OFFSET_ALIGNMENT
-const BYTES = 48;
+const BYTES = 64;
 /** Scalars that an optimizer may write for each step. */
-const SCALARS = 8;
+const SCALARS = 12;
 const BUFFERS = 8; // rotated, so that the driver need not wait for the steps that still read one
 
 export class Steps {

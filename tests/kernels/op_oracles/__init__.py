@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .base import OpRun, Oracle
 from .core import CORE
+from .optimizers import OPTIMIZERS
 
-ORACLES: dict[str, Oracle] = {**CORE}
+ORACLES: dict[str, Oracle] = {**CORE, **OPTIMIZERS}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

@@ -1,4 +1,4 @@
-"""Dense layers, convolution, max pooling, activations, sums, losses, updates."""
+"""Dense layers, convolution, max pooling, activations, sums, losses."""
 
 from __future__ import annotations
 
@@ -33,14 +33,6 @@ def _conv2d_grad_weights(run: OpRun) -> dict[str, Approx]:
     splits = len(run.stored["dw"]) // (rows + biased)
     gradient = oracle.conv2d_grad_weights(x, run.read["dy"], window, splits)
     return {"dw": gradient if biased else Approx(gradient.value[:-1], gradient.error[:-1])}
-
-
-def _update(run: OpRun) -> dict[str, Approx]:
-    states = {key: value for key, value in run.read.items() if key not in ("w", "dw")}
-    gradient, w = run.inputs["dw"], run.read["w"]
-    if len(gradient.value) > len(w):  # a parameter without bias
-        gradient = Approx(gradient.value[:-1], gradient.error[:-1])
-    return oracle.update(w, gradient, states, run.step["optimizer"], run.step["lr"], run.step["t"])
 
 
 def _loss(run: OpRun) -> dict[str, Approx]:
@@ -82,5 +74,4 @@ CORE: dict[str, Oracle] = {
     "add": _add,
     "loss": _loss,
     "loss_grad": _loss_grad,
-    "update": _update,
 }

@@ -34,3 +34,6 @@ export function windowDefines({ taps, stride, dilation, padding, input, output, 
     ...(transposed && { TRANSPOSED: 1 }),
   };
 }
+
+/** A float32 in a shader's text, bit for bit: what compilers make of decimals is theirs to say. @param {number} x */
+export const exactFloat = (x) => `uintBitsToFloat(${new Uint32Array(Float32Array.of(x).buffer)[0]}u)`;

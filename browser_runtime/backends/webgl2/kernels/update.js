@@ -1,5 +1,5 @@
 // The optimizer's update: alone, or as the end of a draw that makes the gradient.
-import { find } from "./common.js";
+import { exactFloat, find } from "./common.js";
 
 /** @import { Lowering } from "../lower.js" */
 
@@ -12,15 +12,20 @@ export function updateParts(lowering, group) {
     gradient: dw,
     states: names.map((key) => lowering.read(key.toUpperCase(), kept[key])),
     update: {
-      defines: { OPTIMIZER: optimizerName(attrs.optimizer) },
+      defines: updateDefines(attrs),
       writes: names.map((key) => lowering.write(key.toUpperCase(), kept[key])),
       domain: lowering.layout(kept.w),
     },
   };
 }
 
-/** @param {any} optimizer */
-function optimizerName(optimizer) {
-  if (optimizer.type === "adam") return "ADAM";
-  return optimizer.momentum > 0 ? "MOMENTUM" : "SGD";
+/** What nobody asked for costs nothing. @param {any} attrs as plan/autodiff.js makes them */
+function updateDefines({ rule, clip, multiplier, penalised, shrinks }) {
+  return {
+    OPTIMIZER: rule,
+    ...(clip?.value && { CLIP_VALUE: 1 }),
+    ...(penalised && { PENALTY: 1 }),
+    ...(shrinks && { DECAY: 1 }),
+    ...(multiplier !== 1 && { RATE_SCALE: exactFloat(multiplier) }),
+  };
 }
