@@ -46,8 +46,8 @@ function checkOptions(given, legal) {
   if (!THREADS.includes(thread)) throw bad("thread", thread, THREADS);
   if (!LEVELS.includes(level)) throw bad("level", level, LEVELS);
   for (const [name, value] of Object.entries(device)) {
-    if (name === "rows") continue;
-    if (!Object.hasOwn(DEVICE_OPTIONS, name)) throw bad("device", name, [...Object.keys(DEVICE_OPTIONS), "rows"]);
+    if (name === "rows" || (name === "residentBytes" && Number.isFinite(value) && value >= 0)) continue;
+    if (!Object.hasOwn(DEVICE_OPTIONS, name)) throw bad("device", name, [...Object.keys(DEVICE_OPTIONS), "residentBytes", "rows"]);
     if (!DEVICE_OPTIONS[name].includes(value)) throw bad(`device.${name}`, value, DEVICE_OPTIONS[name]);
   }
 }

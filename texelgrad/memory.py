@@ -25,6 +25,10 @@ _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
 _MAX_TEXTURE_SIZE = 8192
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
+_RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
+_RING_BYTES = _RESIDENT_BYTES // 16
+MAX_HELD_BYTES = 1 << 32
+"""Of the numbers of a data set that is streamed: the page holds them outside of textures."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +49,9 @@ class Sizes:
 def texture_bytes(sizes: Sizes) -> int:
     """Bytes of all textures at once, at most."""
     batch = _round_up(sizes.batch, _ROW_ALIGNMENT)
-    epoch = math.ceil(sizes.train_rows / sizes.batch) * batch
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
-    total = 0
-    for columns in (texels(sizes.input), math.ceil(sizes.target_columns / 4)):
-        total += _tensor(sizes.rows, columns, 1) + _tensor(epoch, columns) + _tensor(stage, columns)
-    total += _folded(epoch, 1, _ORDER_BYTES)
-    total += _folded(_round_up(max(sizes.validation_rows, 1), stage), 1, _ORDER_BYTES)
-
+    total = _data(sizes, batch, stage)
     layers = _LAYERS
     while layers * (1 + sizes.states) > _RENDER_TARGETS:
         layers //= 2
@@ -94,6 +92,19 @@ def texture_bytes(sizes: Sizes) -> int:
         total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
         total += _tensor(rows, 1, 1) if one_a_row else 0
     return total
+
+
+def _data(sizes: Sizes, batch: int, stage: int) -> int:
+    """Bytes of the data set, an epoch of it and the staging rows, or of the ring that it is streamed through."""
+    widths = texels(sizes.input), math.ceil(sizes.target_columns / 4)
+    batches = math.ceil(sizes.train_rows / sizes.batch)
+    staged = sum(_tensor(stage, columns) for columns in widths)
+    if (sizes.rows + batches * batch) * sum(widths) * _TEXEL_BYTES > _RESIDENT_BYTES:
+        ring = min(batches, max(2, _RING_BYTES // (batch * sum(widths) * _TEXEL_BYTES)))
+        return staged + sum(_tensor(ring * batch, columns) for columns in widths)
+    whole = sum(_tensor(sizes.rows, columns, 1) + _tensor(batches * batch, columns) for columns in widths)
+    orders = batches * batch, _round_up(max(sizes.validation_rows, 1), stage)
+    return staged + whole + sum(_folded(rows, 1, _ORDER_BYTES) for rows in orders)
 
 
 def _is_folded(rows: int, texels_per_row: int) -> bool:

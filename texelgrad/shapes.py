@@ -11,7 +11,7 @@ from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.layers.base import LayerShape
-from texelgrad.memory import Sizes, texture_bytes
+from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
 from texelgrad.network import held_input, shape_faults, trace
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
@@ -145,6 +145,9 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         if (shapes := _shapes(model)) and "loss" in spec:
             field = f"model.layers.{len(model.layers) - 1}.units"
             yield from _target_faults(spec["loss"], field, shapes[-1].output[-1], y)
+    held = 4 * (math.prod(x.shape) + math.prod(y.shape))
+    if held > MAX_HELD_BYTES:
+        yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
     if data := cast(Data | None, spec.get("data")):
         yield from _split_faults(data.validation, x.rows)
         if data.validation.stratify and spec.get("loss") == "bce":

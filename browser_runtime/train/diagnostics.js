@@ -108,7 +108,6 @@ async function compareOperators(session, budget) {
   const rows = batches.rows(0);
   const t = session.step + 1;
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);
-  steps.set(0, rows, 0, 1 / rows, session.step);
   writeScalars(spec, lr, t, steps.scalars[0]);
 
   /** @type {Values} */
@@ -116,7 +115,7 @@ async function compareOperators(session, budget) {
   // Not where the groups that read it are too expensive anyway: a batch may be all of the data.
   const affordable = groups.some((group) => Object.values(group.inputs).some((name) => ["x", "target"].includes(name)) && work(session, group, rows) <= budget.left);
   if (affordable) await loadBatch(session, 0, batch);
-  session.pipeline.useEpoch(0);
+  steps.set(0, rows, session.feeder.place(0), 1 / rows, session.step);
   /** @type {OperatorReport[]} */
   const operators = [];
   let checked = 0;
@@ -175,15 +174,14 @@ function parameters({ plan }, weights) {
  * The batch of a step: from the caller's arrays where they are in memory; from the device where reading single rows would take too long.
  * @param {Session} session @param {number} step counted from 0 @param {Values} values
  */
-async function loadBatch({ batches, data, plan, executable, pipeline }, step, values) {
+async function loadBatch({ batches, data, plan, executable, feeder }, step, values) {
   const b = step % batches.perEpoch;
   const aligned = executable.sizes.batch;
   const epoch = Math.floor(step / batches.perEpoch);
   const rows = batches.rows(b);
   const read = (/** @type {import("./sources.js").ArraySource} */ source, /** @type {"x"|"target"} */ name) => {
     if ("data" in source) return gatherRows(source, batches.order(epoch, aligned).subarray(b * aligned, b * aligned + rows));
-    pipeline.useEpoch(epoch);
-    return executable.readEpoch(name, b * aligned, rows);
+    return executable.readEpoch(name, feeder.place(step), rows);
   };
   values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
   values.set("target", tensor([rows, plan.targetColumns], Float64Array.from(read(data.y, "target"))));

@@ -24,9 +24,13 @@ const READ_VALUES = 4 << 20; // outputs and targets that are on their way to the
 export const IN_FLIGHT = 2;
 
 export class Pipeline {
-  /** @param {{executable: Executable, spec: any, batches: Batches, validation: Int32Array, outputs: number, labels: "index"|"values"}} parts `outputs`: numbers of a row */
-  constructor({ executable, spec, batches, validation, outputs, labels }) {
+  /**
+   * @param {{executable: Executable, feeder: ReturnType<typeof import("./feeder.js").feederFor>, spec: any, batches: Batches, validation: Int32Array,
+   *   outputs: number, labels: "index"|"values"}} parts `outputs`: numbers of a row
+   */
+  constructor({ executable, feeder, spec, batches, validation, outputs, labels }) {
     this.executable = executable;
+    this.feeder = feeder;
     this.spec = spec;
     this.batches = batches;
     this.validation = validation;
@@ -42,7 +46,6 @@ export class Pipeline {
     this.steps = 0;
     this.glCallsPerStep = 0;
     this.countedSteps = 0;
-    this.orderEpoch = -1;
     /** Rows validated since the last epoch ended; all of them where no validation is under way. */
     this.validated = validation.length;
     /** Of a validation of which only a part has been read. */
@@ -58,7 +61,6 @@ export class Pipeline {
   /** Goes on from another step. @param {number} step */
   restart(step) {
     this.step = step;
-    this.orderEpoch = -1;
     this.validated = this.validation.length;
     this.sums = this.begin(this.validation.length);
   }
@@ -118,26 +120,17 @@ export class Pipeline {
     return this.read(firstLine, flights, passes, evaluated);
   }
 
-  /** Gathers the batches of an epoch, unless they are there. @param {number} epoch */
-  useEpoch(epoch) {
-    const { executable, batches } = this;
-    if (this.orderEpoch >= 0 && (!batches.shuffled || this.orderEpoch === epoch)) return;
-    executable.setOrder("epoch", batches.order(epoch, executable.sizes.batch));
-    this.orderEpoch = epoch;
-  }
-
   /** Fills the scalars of the next flight. @param {number} end @returns {number} its steps */
   flight(end) {
-    const { executable, batches, spec } = this;
+    const { executable, feeder, batches, spec } = this;
     const { steps, sizes } = executable;
-    this.useEpoch(Math.floor(this.step / batches.perEpoch));
     const epochMatters = batches.shuffled || this.validation.length > 0;
     const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
-    const count = Math.min(end - this.step, sizes.trainSlots, left, this.every - (this.step % this.every));
+    const count = Math.min(end - this.step, sizes.trainSlots, left, feeder.span, this.every - (this.step % this.every));
     for (let i = 0; i < count; i++) {
       const b = (this.step + i) % batches.perEpoch;
       const rows = batches.rows(b);
-      steps.set(i, rows, b * sizes.batch, 1 / rows, this.step + i);
+      steps.set(i, rows, feeder.place(this.step + i), 1 / rows, this.step + i);
       writeScalars(spec, learningRate(spec.optimizer, this.step + i, batches.totalSteps), this.step + i + 1, steps.scalars[i]);
     }
     return count;
@@ -156,7 +149,7 @@ export class Pipeline {
     /** @type {Promise<Evaluated>[]} */
     const reads = [];
     const after = measures ? (/** @type {number} */ count) => void reads.push(executable.readEvaluated(count)) : undefined;
-    const batches = executable.submitEvaluation(this.validated, rows, line, { after });
+    const batches = this.feeder.evaluate(this.validated, rows, line, after);
     evaluated.push(reads);
     this.validated += rows;
     return { line, step: this.step, batches, last: this.validated === this.validation.length };

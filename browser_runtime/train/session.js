@@ -7,6 +7,7 @@ import { Batches, checkArray, checkShapes, readClasses, valueCheck } from "./dat
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
 import { EarlyStopping } from "./early_stopping.js";
 import { countRows, planFor } from "./estimate.js";
+import { feederFor } from "./feeder.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
 import { decode, encode } from "./safetensors.js";
@@ -87,7 +88,9 @@ export class Session {
     this.batches = batches;
     this.validation = validation;
     this.rows = rows;
-    this.pipeline = new Pipeline({ executable, spec, batches, validation, labels, outputs: plan.outputShape.reduce((a, b) => a * b, 1) });
+    this.feeder = feederFor(executable, batches, validation);
+    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
+    this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, labels, outputs });
     const { early_stopping: options } = spec.train;
     this.stopping = options && new EarlyStopping(options);
     this.pipeline.waits = this.stopping !== null;
@@ -118,20 +121,16 @@ export class Session {
 
   /** @param {"index"|"values"} labels @param {AbortSignal} [signal] */
   async upload(labels, signal) {
-    const { executable, spec, data, plan } = this;
+    const { feeder, spec, data, plan } = this;
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     for (const [name, source] of /** @type {["x"|"y", ArraySource][]} */ ([["x", data.x], ["y", data.y]])) {
       const check = valueCheck(name, spec, labels, outputs);
       await eachWindow(source, (firstRow, values) => {
         check(firstRow, values);
-        executable.writeData(name === "x" ? "x" : "target", firstRow, values);
+        feeder.write(name === "x" ? "x" : "target", firstRow, values);
       }, signal);
     }
-    if (this.validation.length === 0) return;
-    const aligned = executable.place("order.stage").layout.rows;
-    const order = new Int32Array(aligned).fill(-1);
-    order.set(this.validation);
-    executable.setOrder("stage", order);
+    feeder.complete();
   }
 
   /**
@@ -244,7 +243,7 @@ export class Session {
         executable.writeStage("x", inputs);
         executable.writeStage("target", targets);
         executable.submitStagedEvaluation(count);
-      } else executable.submitEvaluation(first, count, 0);
+      } else this.feeder.evaluate(first, count, 0);
       const [evaluated, read] = await Promise.all([
         pipeline.measures ? executable.readEvaluated(count) : undefined,
         executable.readTelemetry("evaluate", 0, 1),

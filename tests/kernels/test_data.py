@@ -20,6 +20,7 @@ from .specs import Spec, data_for, mlp
 SESSION = "/tests/kernels/session_page.js"
 PAGE = "/tests/kernels/data_page.js"
 LOSS = "softmax_cross_entropy"
+STREAMED = {"device": {"residentBytes": 0}}  # nothing may stay in textures, and the ring has two batches
 X, Y = data_for(60, 5, 3, LOSS)
 RAW = (X * [1, 10, 100, 0.01, 0] + [0, 5, -300, 2, 7]).astype(np.float32)  # the last column does not vary
 
@@ -85,20 +86,22 @@ def test_every_kind_of_source_gives_the_same_run(browser_page: BrowserPage):
     rows, columns = 480_000, 9
     spec = mlp((columns, 3), LOSS, steps=12, batch_size=8000)
     spec["data"] = {"normalize": "standard", "validation": {"fraction": 0.01, "stratify": True}}
+    ways = [("memory", {}), ("view", {}), ("callback", {}), ("url", {}), ("url", STREAMED)]
     found = {
-        kind: browser_page.call(PAGE, "everything", spec, rows, columns, kind)
-        for kind in ("memory", "view", "callback", "url")
+        (kind, bool(options)): browser_page.call(PAGE, "everything", spec, rows, columns, kind, options)
+        for kind, options in ways
     }
-    first = found["memory"]
-    assert len(first["losses"]) == 10
-    assert max(first["losses"]) < FIRST_LOSS_RTOL
+    first = found["memory", False]
     for kind, each in found.items():
+        assert len(each["losses"]) == 10
+        assert max(each["losses"]) < FIRST_LOSS_RTOL, kind
+        assert each["operators"] == first["operators"]
         assert each["weights"].tobytes() == first["weights"].tobytes(), kind
         assert each["evaluated"] == first["evaluated"]
         assert each["validated"] == first["validated"]
         assert each["normalization"] == first["normalization"]
         assert each["bytes"] <= 16 << 20, kind
-    assert found["url"]["bytes"] < 1 << 20, "the engine's thread reads an address itself"
+    assert found["url", False]["bytes"] < 1 << 20, "the engine's thread reads an address itself"
 
 
 @pytest.mark.parametrize(
@@ -109,3 +112,45 @@ def test_addresses_that_give_no_rows(browser_page: BrowserPage, address: str, wo
     with pytest.raises(PageError, match=words) as caught:
         browser_page.call(PAGE, "unreadable", spec_for(), X, Y, address)
     assert address in caught.value.message
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("sizes", [(5, 9, 3), (40, 9, 3), (1, 4, 3)], ids=["folded", "plain", "narrow"])
+def test_streamed_data_gives_the_same_bits(browser_page: BrowserPage, sizes: tuple[int, ...], shuffle: bool):
+    """Batches that come through the ring, the last of an epoch short, are those of textures: weights, curve, evaluation."""
+    x, y = data_for(61, sizes[0], 3, LOSS)
+    spec = mlp(sizes, LOSS, optimizer="adam", steps=23, batch_size=10, shuffle=shuffle)
+    spec["data"] = {"validation": {"fraction": 0.3}, "normalize": "standard"}
+    calls: list[Any] = [
+        ("run", {"steps": 7}),
+        ("checkpoint",),
+        ("run", {}),
+        ("weightsFile",),
+        ("evaluate",),
+        ("diagnose", "basic"),
+    ]
+    resident, streamed = (
+        browser_page.call(SESSION, "play", spec, x, y, calls, options) for options in ({}, STREAMED)
+    )
+    assert streamed["results"][3].tobytes() == resident["results"][3].tobytes()
+    assert streamed["results"][4] == resident["results"][4]
+    assert streamed["history"] == resident["history"]
+    report = streamed["results"][5]
+    assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
+    assert max(loss["relativeError"] for loss in report["firstLosses"]) < FIRST_LOSS_RTOL
+    assert max(operator["maxNormalizedError"] for operator in report["operators"]) < 1e-5
+    assert streamed["record"]["plannedTextureBytes"] == streamed["record"]["peakTextureBytes"]
+
+    again = [("restore", resident["results"][1]), ("run", {}), ("weightsFile",)]
+    resumed = browser_page.call(SESSION, "play", spec, x, y, again, STREAMED)
+    assert resumed["results"][2].tobytes() == resident["results"][3].tobytes()
+
+
+def test_one_batch_of_all_rows_is_streamed_too(browser_page: BrowserPage):
+    """The ring holds it, and it is uploaded once."""
+    spec = mlp((5, 3), LOSS, steps=5)
+    calls = [("run", {}), ("weightsFile",)]
+    resident, streamed = (
+        browser_page.call(SESSION, "play", spec, X, Y, calls, options) for options in ({}, STREAMED)
+    )
+    assert streamed["results"][1].tobytes() == resident["results"][1].tobytes()

@@ -88,7 +88,8 @@ export function tryEstimate(spec, shapes) {
 /** @param {any} spec @param {any} labels @param {any} limits @param {any} rows */
 export function tryLower(spec, labels, limits, rows) {
   try {
-    return { bytes: lower(planOf(spec, labels), limits, rows).bytes };
+    const { bytes, streamed, sizes } = lower(planOf(spec, labels), limits, rows);
+    return { bytes, streamed, sizes };
   } catch (error) {
     const { name, code, field, message } = /** @type {any} */ (error);
     return { error: { name, code, field, message } };

@@ -42,6 +42,9 @@ SGD, MOMENTUM, ADAM = (
         ([300, 7], 257, 1, "bce", ADAM, 0.5, 7),
         ([10, 2000, 2], 200, 16, "softmax_cross_entropy", ADAM, 0.2, None),
         ([30, 16, 16, 16, 16, 16, 1], 569, 64, "bce", ADAM, 0.25, None),
+        ([784, 10], 600_000, 128, "softmax_cross_entropy", ADAM, 0.1, None),  # streamed
+        ([2, 10], 40_000_000, 100, "softmax_cross_entropy", SGD, 0, None),
+        ([5000, 2], 100_000, 60_000, "mse", SGD, 0.1, 2),  # a ring of all two batches
     ],
 )
 def test_the_estimate_is_a_bound_within_twice_the_plan(

@@ -194,7 +194,7 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
     sizes = got["sizes"]
     assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
     assert sizes["batch"] >= rows["batch"]
-    assert sizes["batches"] == math.ceil(rows["train"] / rows["batch"])
+    assert sizes["ring"] == math.ceil(rows["train"] / rows["batch"])
 
 
 # ---- layout ---------------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_rows_a_fragment_may_write(wanted: int, targets: int, options: dict[str,
     ("spec", "rows", "names"),
     [
         (mlp((784, 10)), 2**31, "batch"),
-        (mlp((784, 10), batch_size=64), 2_000_000, "x.data"),
+        (mlp((784, 10), batch_size=64), 2_000_000, "data: 2000000 rows"),
         (mlp((1000, 65536, 65536, 10), batch_size=8), 100, "dense_2"),
         (mlp((2, 2)), 2**22, "batch"),
     ],
@@ -296,13 +296,30 @@ def test_estimates_refuse_with_figures(spec: Spec, rows: int, names: str):
 def test_a_smaller_device_refuses_what_a_larger_one_takes():
     """The same plan on textures of 2,048 and of 16,384."""
     spec, rows = (
-        mlp((4000, 3, 2), batch_size=32),
-        {"total": 20_000, "train": 20_000, "validation": 0, "batch": 32},
+        mlp((20_000, 5000, 2), batch_size=32),
+        {"total": 200, "train": 200, "validation": 0, "batch": 32},
     )
     small = call(PROBE, "tryLower", spec, "values", DESKTOP | {"maxTextureSize": 2048}, rows)
     assert small["error"]["code"] == "too_large"
     assert "2048 x 2048" in small["error"]["message"]
     assert call(PROBE, "tryLower", spec, "values", DESKTOP | {"maxTextureSize": 16384}, rows)["bytes"] > 0
+
+
+def test_data_beyond_textures_is_streamed():
+    """Where data and epoch take more than 1 GiB, or more than a texture: a ring of batches, which is a sixteenth of that."""
+    rows = {"total": 600_000, "train": 500_000, "validation": 100_000, "batch": 128}
+    large = call(PROBE, "tryLower", mlp((784, 10), batch_size=128), "values", DESKTOP, rows)
+    assert large["streamed"]
+    assert large["sizes"]["ring"] == (64 << 20) // (128 * (196 + 3) * 16)
+    assert large["bytes"] < 128 << 20
+    fits = {"total": 60_000, "train": 60_000, "validation": 0, "batch": 128}
+    small = call(PROBE, "tryLower", mlp((784, 10), batch_size=128), "values", DESKTOP, fits)
+    assert not small["streamed"]
+    assert small["sizes"]["ring"] == 469
+    phone = call(
+        PROBE, "tryLower", mlp((784, 10), batch_size=128), "values", DESKTOP | {"maxTextureSize": 2048}, fits
+    )
+    assert phone["streamed"]
 
 
 @pytest.mark.parametrize(("optimizer", "targets"), [("sgd", 1), ("momentum", 1), ("adam", 2)])

@@ -12,6 +12,8 @@ from texelgrad.spec import JobSpec, parse_spec
 from texelgrad.spec_data import Validation
 from texelgrad.splits import split_rows
 
+from ..node import NodeError, call
+
 PLAIN = Stats(min=0, max=1, integral=False, row_sums_one=False)
 
 
@@ -132,6 +134,21 @@ def test_too_many_steps():
     wanted = dict(spec(train={"epochs": 2**31 - 1, "batch_size": 10}))
     (fault,) = data_faults(wanted, info(100, 64), info(100, 3))
     assert (fault.field, fault.legal) == ("train.epochs", f"at most {(2**31 - 1) // 10}")
+
+
+def test_data_that_no_page_holds():
+    """Refused with the figures before the job is queued; the engine refuses the same."""
+    small, large = info(2**20, 1000), info(2**20, 1100)
+    wanted = parse_spec(
+        {**spec().model_dump(), "model": {"input": [1100], "layers": [{"type": "dense", "units": 3}]}}
+    )
+    (fault,) = data_faults(dict(wanted), large, info(2**20, 3))
+    assert (fault.field, fault.value) == ("data", 4 * 2**20 * 1103)
+    assert fault.legal == "at most 4294967296"
+    assert "data" not in [fault.field for fault in data_faults(dict(wanted), small, info(2**20, 3))]
+    shapes = {"x": {"shape": [2**20, 1100]}, "y": {"shape": [2**20, 3]}}
+    with pytest.raises(NodeError, match=f"{4 * 2**20 * 1103} bytes"):
+        call("/browser_runtime/train/estimate.js", "estimate", wanted.model_dump(mode="json"), shapes)
 
 
 def test_limits_of_the_service():

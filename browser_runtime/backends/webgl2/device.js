@@ -1,5 +1,6 @@
 // The device: one WebGL2 context, what it is, and the proof that it renders float32. Programs are cached with it.
 import { EngineError } from "../../errors.js";
+import { RESIDENT_BYTES } from "./lower.js";
 import { Programs } from "./programs.js";
 
 /**
@@ -16,13 +17,14 @@ import { Programs } from "./programs.js";
  * @property {number} maxDrawBuffers render targets of float32 that a framebuffer is complete with
  * @property {number} maxTextureSize
  * @property {number} maxArrayLayers
+ * @property {number} residentBytes of textures for data; a larger data set is streamed
  * @property {string[]} extensions
  * @property {string} userAgent
  */
 
 /**
  * Choices that are made from the device unless a test makes them.
- * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number,
+ * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number, residentBytes?: number,
  *   rows?: import("./lower.js").RowsWanted}} DeviceOptions
  */
 
@@ -72,6 +74,7 @@ export class Device {
       maxDrawBuffers: Math.min(options.maxDrawBuffers ?? 8, this.completeTargets(renderer)),
       maxTextureSize: gl.getParameter(gl.MAX_TEXTURE_SIZE),
       maxArrayLayers: gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS),
+      residentBytes: options.residentBytes ?? RESIDENT_BYTES,
       extensions: gl.getSupportedExtensions() ?? [],
       userAgent: navigator.userAgent,
     });

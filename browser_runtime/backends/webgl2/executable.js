@@ -208,20 +208,22 @@ export class Executable {
   }
 
   /**
-   * Submits an evaluation of rows of the data set, in the order given to `setOrder("stage", ...)`.
+   * Submits an evaluation of rows of the data set, in the order given to `setOrder("stage", ...)`, or written by the caller.
    * @param {number} first first row of that order, a multiple of sizes.stage
    * @param {number} rows at most sizes.stage * sizes.evaluateSlots
    * @param {number} line of the telemetry
-   * @param {{after?: (rows: number) => void}} [hooks] `after`: called after the draws of each batch, whose staging rows are still there
+   * @param {{write?: (first: number, rows: number) => void, after?: (rows: number) => void}} [hooks] `write`: writes these rows into the staging
+   *   tensors; `after`: called after the draws of each batch, whose staging rows are still there
    * @returns {number} batches
    */
-  submitEvaluation(first, rows, line, { after } = {}) {
+  submitEvaluation(first, rows, line, { write, after } = {}) {
     this.enter();
     const { stage } = this.sizes;
     const batches = Math.ceil(rows / stage);
     for (let i = 0; i < batches; i++) this.evaluateSteps.set(i, Math.min(stage, rows - i * stage), first + i * stage, 1);
     this.evaluateSteps.upload(batches);
     for (let i = 0; i < batches; i++) {
+      write?.(first + i * stage, Math.min(stage, rows - i * stage));
       this.evaluateSteps.bind(i);
       this.run(this.gathers.stage, i);
       this.run(this.evaluate, i);
@@ -324,6 +326,29 @@ export class Executable {
     else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
   }
 
+  /** Numbers of a row. @param {"x"|"target"} name */
+  columns(name) {
+    return this.place(`${name}.stage`).layout.columns;
+  }
+
+  /**
+   * Writes a batch among those that are trained on.
+   * @param {"x"|"target"} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
+   */
+  writeEpoch(name, first, values) {
+    const { slots, layout } = this.place(`${name}.epoch`);
+    const { layers, texelsPerRow, folded } = layout;
+    const rows = values.length / layout.columns;
+    const groups = this.sizes.batch / layers;
+    const count = groups * texelsPerRow;
+    const texels = pack({ ...layout, rows, blockRows: rows, folded: true }, values, null, { width: count, height: 1 });
+    for (let layer = 0; layer < layers; layer++) {
+      const part = texels.subarray(layer * count * 4, (layer + 1) * count * 4);
+      if (folded) this.upload(slots[0], (first / layers) * texelsPerRow, part, false, layer);
+      else this.uploadBox(slots[0], { x: 0, y: first / layers, width: texelsPerRow, height: groups }, part, false, layer);
+    }
+  }
+
   /** Writes rows into the staging tensor. @param {"x"|"target"} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
   writeStage(name, values) {
     const { slots, layout } = this.place(`${name}.stage`);
@@ -331,8 +356,8 @@ export class Executable {
     this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.textures[slots[0]]));
   }
 
-  /** Uploads consecutive texels of a folded texture of one layer. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int */
-  upload(slot, first, texels, int) {
+  /** Uploads consecutive texels of a layer of a folded texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer] */
+  upload(slot, first, texels, int, layer = 0) {
     const { width } = this.lowered.textures[slot];
     const lanes = int ? 1 : 4;
     const count = texels.length / lanes;
@@ -343,23 +368,23 @@ export class Executable {
       const lines = x === 0 ? Math.floor((count - done) / width) : 0;
       const size = lines > 0 ? lines * width : Math.min(width - x, count - done);
       const box = { x, y, width: lines > 0 ? width : size, height: Math.max(1, lines) };
-      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), int);
+      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), int, layer);
       done += size;
     }
   }
 
   /**
-   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box of its first layer
-   * @param {Float32Array|Int32Array} texels @param {boolean} int
+   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box
+   * @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer]
    */
-  uploadBox(slot, { x, y, width, height }, texels, int) {
+  uploadBox(slot, { x, y, width, height }, texels, int, layer = 0) {
     const { gl, device } = this;
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
     this.bound[0] = null;
     const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer();
     const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, 0, width, height, 1, format, type, view);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, format, type, view);
   }
 
   /** @param {number} slot @param {Float32Array} texels [layers, height, width, 4] */

@@ -3,7 +3,7 @@ import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
-import { ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+import { ceilDiv, columnsOf, extent, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { KernelSource } from "./shader_source.js" */
@@ -11,6 +11,12 @@ import { ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment,
 
 /** Batches in flight whose row losses are kept until one draw sums them all. */
 const MAX_SLOTS = 64;
+/** Bytes of textures for the data set and an epoch of it; a larger one is streamed. WebGL does not tell how much memory there is. */
+export const RESIDENT_BYTES = 2 ** 30;
+/** Share of them for the ring of batches through which data is streamed. */
+const RING_SHARE = 1 / 16;
+/** Bytes of numbers that are held outside of textures, at most. */
+export const MAX_HELD_BYTES = 2 ** 32;
 const ROW_LOSS_BYTES = 8 << 20;
 /** Lines of the telemetry texture: each holds the sums of one such draw. */
 export const TELEMETRY_LINES = 64;
@@ -19,7 +25,7 @@ const TEXELS_OF_PART = 4096;
 
 /**
  * What is known of the device, or assumed for an estimate.
- * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number}} Limits
+ * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number, residentBytes?: number}} Limits
  */
 
 /**
@@ -58,8 +64,9 @@ export const ROWS = { activation: 4, weight: 4, gradient: 8 };
  * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {{train: Reduction, evaluate: Reduction}} reductions
- * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, batches: number}} sizes
- *   rows of a batch and of the staging tensors (aligned), batches in flight, batches of an epoch
+ * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, ring: number}} sizes
+ *   rows of a batch and of the staging tensors (aligned), batches in flight, batches that are on the device at once
+ * @property {boolean} streamed whether the data set stays outside of textures
  */
 
 const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
@@ -237,6 +244,17 @@ function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
   };
 }
 
+/** Bytes of a texture for each layout; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
+function bytesOf(layouts, maxSize) {
+  return layouts.reduce((sum, layout) => {
+    const size = extent(layout, maxSize);
+    return sum + (size && size.height <= maxSize ? size.width * size.height * layout.layers * 16 : Infinity);
+  }, 0);
+}
+
+/** Batches of the ring: two at least, so that one is uploaded while another is read. @param {number} batchBytes @param {number} residentBytes */
+const ringOf = (batchBytes, residentBytes) => Math.max(2, Math.floor((residentBytes * RING_SHARE) / batchBytes));
+
 /** A draw of one row a fragment can't be made narrower. @param {Draw[]} draws @param {number} maxDrawBuffers */
 function requireTargets(draws, maxDrawBuffers) {
   for (const { source } of draws) {
@@ -275,13 +293,25 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     const slot = arena.own(name, layout, { int });
     places.set(name, { slots: [slot, slot], layout, fed });
   };
+  const data = (/** @type {"x"|"target"} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
+  const epoch = (/** @type {"x"|"target"} */ name, /** @type {number} */ count) => layoutFor({ rows: count * batch, ...columns[name], layers });
+  const textures = [data("x"), data("target"), epoch("x", batches), epoch("target", batches)];
+  const residentBytes = limits.residentBytes ?? RESIDENT_BYTES;
+  const streamed = bytesOf(textures, limits.maxTextureSize) > residentBytes;
+  const heldBytes = 4 * rows.total * (columns.x.columns + columns.target.columns);
+  if (streamed && heldBytes > MAX_HELD_BYTES) {
+    throw new EngineError("too_large", `data: ${rows.total} rows are ${heldBytes} bytes, which do not fit textures; at most ${MAX_HELD_BYTES} are held outside of them`, { field: "data" });
+  }
+  const ring = streamed ? Math.min(batches, ringOf(bytesOf([epoch("x", 1), epoch("target", 1)], Infinity), residentBytes)) : batches;
   for (const name of /** @type {const} */ (["x", "target"])) {
-    own(`${name}.data`, layoutFor({ rows: rows.total, ...columns[name], layers: 1 }));
-    own(`${name}.epoch`, layoutFor({ rows: batches * batch, ...columns[name], layers }), { fed: true });
+    if (!streamed) own(`${name}.data`, data(name));
+    own(`${name}.epoch`, epoch(name, ring), { fed: true });
     own(`${name}.stage`, layoutFor({ rows: stage, ...columns[name], layers }));
   }
-  own("order.epoch", layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
-  own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+  if (!streamed) {
+    own("order.epoch", layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
+    own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+  }
 
   const weightLayers = rowsPerFragment(wanted.weight, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
   if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
@@ -360,8 +390,9 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     bytes: arena.bytes,
     places,
     phases,
-    gathers: { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
+    gathers: streamed ? { epoch: [], stage: [] } : { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
     reductions,
-    sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, batches },
+    sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, ring },
+    streamed,
   };
 }
