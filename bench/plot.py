@@ -52,7 +52,7 @@ def lines(curves: Mapping[str, Sequence[tuple[float, float]]], title: str, x_lab
     if not points:
         return _svg(400, 40, [_text(10, 24, "nothing was measured")])
     (x_low, x_high), (y_low, y_high) = _decades([x for x, _ in points]), _decades([y for _, y in points])
-    left, top, width, height = 70, 40, 460, 300
+    left, top, width, height = 70, 56, 460, 300
 
     def at(x: float, y: float) -> tuple[float, float]:
         return (
@@ -75,6 +75,8 @@ def lines(curves: Mapping[str, Sequence[tuple[float, float]]], title: str, x_lab
         color = _COLORS[i % len(_COLORS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in curve))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        dots = (at(*point) for point in curve)
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in dots]
         parts.append(
             f'<rect x="{left + width + 12}" y="{top + 18 * i}" width="10" height="10" fill="{color}"/>'
         )
