@@ -27,6 +27,16 @@ function layerRow(layer, index) {
     make("td", { class: "muted" }, options.map(([name, value]) => `${name} ${inline(value)}`).join(", ")));
 }
 
+/** Which rows validate. @param {Record<string, any>|undefined} validation @returns {string|false} */
+function validationOf(validation) {
+  if (validation?.rows) {
+    const count = validation.rows.reduce((/** @type {number} */ sum, /** @type {any} */ item) => sum + (typeof item === "number" ? 1 : item[1] - item[0]), 0);
+    return count === 1 ? "1 named row" : `${formatCount(count)} named rows`;
+  }
+  if (!validation?.fraction) return false;
+  return `${Math.round(100 * validation.fraction)} % of the rows${validation.stratify ? ", stratified by class" : ""}`;
+}
+
 /**
  * @param {HTMLElement} host
  * @param {Record<string, any>} spec the job's spec
@@ -43,7 +53,8 @@ export function showModel(host, spec) {
     ["Length", train.epochs ? `${formatCount(train.epochs)} epochs` : `${formatCount(train.steps)} steps`],
     ["Batch size", train.batch_size ? formatCount(train.batch_size) : "all rows"],
     ["Seed", String(train.seed)],
-    ["Validation", data?.validation?.fraction ? `${Math.round(100 * data.validation.fraction)} % of the rows` : false],
+    ["Validation", validationOf(data?.validation)],
+    ["Inputs", data?.normalize && data.normalize !== "none" && `normalised: ${data.normalize}`],
   ];
   host.replaceChildren(
     make("div", { class: "scroll" }, make("table", {},
