@@ -97,8 +97,26 @@ function* groupedJobs() {
   }
 }
 
+/** Transposed convolutions, and those of one row. @yields {{spec: object, labels: string, batch: number}} */
+function* spreadJobs() {
+  for (const activation of ACTIVATIONS) {
+    for (const use_bias of [true, false]) {
+      const common = { activation, init: "he_uniform", use_bias };
+      const transpose = { ...common, type: "conv2d_transpose", kernel: [3, 2], stride: [2, 3], dilation: [1, 2] };
+      const row = { ...common, type: "conv1d", kernel: 3, stride: 2, dilation: 1, padding: "same" };
+      const ends = [{ type: "flatten", name: "f" }, dense("d", 3, "linear")];
+      const images = [{ ...transpose, name: "a", filters: 5, padding: "same" }, { ...transpose, name: "b", filters: 4, padding: [[1, 0], [2, 1]] }];
+      const rows = [{ ...row, name: "a", filters: 4, groups: 1 }, { ...row, name: "b", filters: 4, groups: 4 }, { ...row, name: "c", filters: 6, groups: 2 }];
+      for (const [input, layers] of [[[4, 3, 2], images], [[40, 3], rows]]) {
+        yield { spec: { model: { input, layers: [...layers, ...ends] }, loss: "mse", metrics: [], optimizer: OPTIMIZERS[0], train: { batch_size: 16 } }, labels: "values", batch: 16 };
+      }
+    }
+  }
+}
+
 /** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
+  yield* spreadJobs();
   yield* imageJobs();
   yield* groupedJobs();
   yield* graphJobs();

@@ -174,8 +174,9 @@ function nameLayers(layers) {
   for (const layer of layers) {
     seen[layer.type] = (seen[layer.type] ?? 0) + 1;
     layer.name ??= `${layer.type}_${seen[layer.type]}`;
-    // One number stands for both directions.
-    for (const pair of ["kernel", "stride", "dilation", "size"]) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
+    // One number stands for both directions, where there are two.
+    const pairs = layer.type.endsWith("1d") ? [] : ["kernel", "stride", "dilation", "size"];
+    for (const pair of pairs) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
     if (layer.type === "max_pool2d") layer.stride ??= layer.size;
     // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
     if ("init" in layer) layer.init = (layer.init ?? (layer.activation === "relu" ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");

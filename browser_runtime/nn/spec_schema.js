@@ -513,6 +513,171 @@ export const specSchema = {
       "title": "Constant",
       "type": "object"
     },
+    "Conv1d": {
+      "additionalProperties": false,
+      "description": "Convolution over [length, channels]: conv2d with one row, W [kernel, in / groups, filters].",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "sigmoid",
+            "tanh"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "bias_init": {
+          "const": "zeros",
+          "default": "zeros",
+          "title": "Bias Init",
+          "type": "string"
+        },
+        "dilation": {
+          "default": 1,
+          "maximum": 1024,
+          "minimum": 1,
+          "title": "Dilation",
+          "type": "integer"
+        },
+        "filters": {
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Filters",
+          "type": "integer"
+        },
+        "groups": {
+          "default": 1,
+          "description": "Each joins its share of channels and filters.",
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Groups",
+          "type": "integer"
+        },
+        "init": {
+          "anyOf": [
+            {
+              "enum": [
+                "glorot_uniform",
+                "glorot_normal",
+                "he_uniform",
+                "he_normal",
+                "xavier_uniform",
+                "xavier_normal"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "title": "Init"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "kernel": {
+          "maximum": 1024,
+          "minimum": 1,
+          "title": "Kernel",
+          "type": "integer"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 0,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "stride": {
+          "default": 1,
+          "maximum": 1024,
+          "minimum": 1,
+          "title": "Stride",
+          "type": "integer"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "conv1d",
+          "title": "Type",
+          "type": "string"
+        },
+        "use_bias": {
+          "default": true,
+          "title": "Use Bias",
+          "type": "boolean"
+        }
+      },
+      "required": [
+        "type",
+        "filters",
+        "kernel"
+      ],
+      "title": "Conv1d",
+      "type": "object"
+    },
     "Conv2d": {
       "additionalProperties": false,
       "description": "Convolution over [height, width, channels]: activation(x * W + b), W [height, width, in / groups, filters].",
@@ -563,7 +728,7 @@ export const specSchema = {
         },
         "groups": {
           "default": 1,
-          "description": "Each joins its share of the channels with its share of the filters.",
+          "description": "Each joins its share of channels and filters.",
           "maximum": 65536,
           "minimum": 1,
           "title": "Groups",
@@ -723,6 +888,211 @@ export const specSchema = {
         "kernel"
       ],
       "title": "Conv2d",
+      "type": "object"
+    },
+    "Conv2dTranspose": {
+      "additionalProperties": false,
+      "description": "The transpose of a convolution: each pixel of [height, width, channels] lays down a kernel, W [height, width, in, filters].",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "sigmoid",
+            "tanh"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "bias_init": {
+          "const": "zeros",
+          "default": "zeros",
+          "title": "Bias Init",
+          "type": "string"
+        },
+        "dilation": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "default": 1,
+          "title": "Dilation"
+        },
+        "filters": {
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Filters",
+          "type": "integer"
+        },
+        "init": {
+          "anyOf": [
+            {
+              "enum": [
+                "glorot_uniform",
+                "glorot_normal",
+                "he_uniform",
+                "he_normal",
+                "xavier_uniform",
+                "xavier_normal"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "title": "Init"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "kernel": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "title": "Kernel"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "description": "What is left out around all that the kernels touch; valid: nothing.",
+          "title": "Padding"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "default": 1,
+          "title": "Stride"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "conv2d_transpose",
+          "title": "Type",
+          "type": "string"
+        },
+        "use_bias": {
+          "default": true,
+          "title": "Use Bias",
+          "type": "boolean"
+        }
+      },
+      "required": [
+        "type",
+        "filters",
+        "kernel"
+      ],
+      "title": "Conv2dTranspose",
       "type": "object"
     },
     "Cosine": {
@@ -1389,7 +1759,9 @@ export const specSchema = {
             "discriminator": {
               "mapping": {
                 "add": "#/$defs/Add",
+                "conv1d": "#/$defs/Conv1d",
                 "conv2d": "#/$defs/Conv2d",
+                "conv2d_transpose": "#/$defs/Conv2dTranspose",
                 "dense": "#/$defs/Dense",
                 "flatten": "#/$defs/Flatten",
                 "max_pool2d": "#/$defs/MaxPool2d"
@@ -1402,6 +1774,12 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/Conv2d"
+              },
+              {
+                "$ref": "#/$defs/Conv1d"
+              },
+              {
+                "$ref": "#/$defs/Conv2dTranspose"
               },
               {
                 "$ref": "#/$defs/MaxPool2d"

@@ -4,17 +4,22 @@ import { tensor } from "./tensor.js";
 /** @import { Tensor } from "./tensor.js" */
 
 /**
+ * `input` and `output` are shapes of a sample, [height, width, channels]: a sequence [length, channels] is an image of one row, and comes as it is.
  * `padding` is that before the first row and column. A convolution makes a pixel of each window over what it reads; `transposed` reads one
  * for each window, and what it makes lies under them. Each of the `groups` joins its share of the channels read and made.
- * @typedef {{stride: number[], dilation: number[], padding: number[], groups?: number, transposed?: boolean}} Geometry
+ * @typedef {{taps: number[], stride: number[], dilation: number[], padding: number[], input: number[], output: number[], groups?: number,
+ *   transposed?: boolean, kernel?: number[]}} Geometry `kernel`: the shape in which its gradient is wanted
  */
+
+/** @param {Tensor} x @param {number[]} sample @returns {number[]} [M, ...sample] */
+const shapeOf = ({ data }, sample) => [data.length / sample.reduce((a, b) => a * b, 1), ...sample];
 
 /**
  * Calls `visit` for every pair of pixels that a tap joins.
- * @param {number[]} read [M,H,W,C] @param {number[]} made [M,OH,OW,F] @param {number[]} kernel [KH,KW,C/G,F] @param {Geometry} geometry
- * @param {(x: number, y: number, tap: number) => void} visit offsets of channel 0 of what is read and made, and of the tap's kernel
+ * @param {number[]} read [M,H,W,C] @param {number[]} made [M,OH,OW,F] @param {Geometry} geometry
+ * @param {(x: number, y: number, tap: number) => void} visit offsets of channel 0 of what is read and made, and the tap's number
  */
-function eachTap(read, made, [KH, KW, C, F], { stride, dilation, padding, transposed }, visit) {
+function eachTap(read, made, { taps: [KH, KW], stride, dilation, padding, transposed }, visit) {
   const [[M, H, W, under], [, OH, OW, windows]] = transposed ? [made, read] : [read, made];
   for (let m = 0; m < M; m++) {
     for (let oy = 0; oy < OH; oy++) {
@@ -25,7 +30,7 @@ function eachTap(read, made, [KH, KW, C, F], { stride, dilation, padding, transp
             const ix = ox * stride[1] + kx * dilation[1] - padding[1];
             if (iy < 0 || iy >= H || ix < 0 || ix >= W) continue;
             const [there, here] = [((m * H + iy) * W + ix) * under, ((m * OH + oy) * OW + ox) * windows];
-            const tap = (ky * KW + kx) * C * F;
+            const tap = ky * KW + kx;
             if (transposed) visit(here, there, tap);
             else visit(there, here, tap);
           }
@@ -35,52 +40,46 @@ function eachTap(read, made, [KH, KW, C, F], { stride, dilation, padding, transp
   }
 }
 
-/** First channel that each filter sums. @param {number} C of a group @param {number} F of all groups @param {number} groups */
-const firstChannels = (C, F, groups) => Array.from({ length: F }, (_, f) => Math.floor((f * groups) / F) * C);
+/** @param {Geometry} geometry @returns {[number, number, Int32Array]} C of a group, F of all, and the first channel that each filter sums */
+function sharesOf({ input, output, groups = 1 }) {
+  const [C, F] = [input[2] / groups, output[2]];
+  return [C, F, Int32Array.from({ length: F }, (_, f) => Math.floor((f * groups) / F) * C)];
+}
 
-/**
- * @param {Tensor} x [M,H,W,C] @param {Tensor} kernel [KH,KW,C/G,F] @param {Tensor|null} bias [F]
- * @param {Geometry & {output: number[]}} geometry output [OH,OW,F]
- * @returns {Tensor} [M,OH,OW,F]
- */
+/** @param {Tensor} x [M,H,W,C] @param {Tensor} kernel [KH,KW,C/G,F] @param {Tensor|null} bias [F] @param {Geometry} geometry @returns {Tensor} [M,OH,OW,F] */
 export function conv2d(x, kernel, bias, geometry) {
-  const [C, F] = kernel.shape.slice(2);
-  const first = firstChannels(C, F, geometry.groups ?? 1);
-  const y = tensor([x.shape[0], ...geometry.output]);
+  const [C, F, first] = sharesOf(geometry);
+  const read = shapeOf(x, geometry.input);
+  const y = tensor([read[0], ...geometry.output]);
   for (let i = 0; i < y.data.length; i++) y.data[i] = bias ? bias.data[i % F] : 0;
-  eachTap(x.shape, y.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
-    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) y.data[yAt + f] += x.data[xAt + first[f] + c] * kernel.data[kAt + c * F + f];
+  eachTap(read, y.shape, geometry, (xAt, yAt, tap) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) y.data[yAt + f] += x.data[xAt + first[f] + c] * kernel.data[(tap * C + c) * F + f];
   });
   return y;
 }
 
-/**
- * @param {Tensor} dy [M,OH,OW,F] @param {Tensor} kernel [KH,KW,C/G,F] @param {Geometry & {input: number[]}} geometry input [H,W,C]
- * @returns {Tensor} dx [M,H,W,C]
- */
+/** @param {Tensor} dy [M,OH,OW,F] @param {Tensor} kernel [KH,KW,C/G,F] @param {Geometry} geometry @returns {Tensor} dx [M,H,W,C] */
 export function conv2dGradInput(dy, kernel, geometry) {
-  const [C, F] = kernel.shape.slice(2);
-  const first = firstChannels(C, F, geometry.groups ?? 1);
-  const dx = tensor([dy.shape[0], ...geometry.input]);
-  eachTap(dx.shape, dy.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
-    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) dx.data[xAt + first[f] + c] += dy.data[yAt + f] * kernel.data[kAt + c * F + f];
+  const [C, F, first] = sharesOf(geometry);
+  const made = shapeOf(dy, geometry.output);
+  const dx = tensor([made[0], ...geometry.input]);
+  eachTap(dx.shape, made, geometry, (xAt, yAt, tap) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) dx.data[xAt + first[f] + c] += dy.data[yAt + f] * kernel.data[(tap * C + c) * F + f];
   });
   return dx;
 }
 
 /**
- * @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,F] @param {number[]} taps [KH,KW] @param {Geometry} geometry
+ * @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,F] @param {Geometry} geometry
  * @returns {{kernel: Tensor, bias: Tensor}} gradients [KH,KW,C/G,F] and [F]
  */
-export function conv2dGradWeights(x, dy, taps, geometry) {
-  const groups = geometry.groups ?? 1;
-  const [C, F] = [x.shape[3] / groups, dy.shape[3]];
-  const first = firstChannels(C, F, groups);
-  const kernel = tensor([...taps, C, F]);
+export function conv2dGradWeights(x, dy, geometry) {
+  const [C, F, first] = sharesOf(geometry);
+  const kernel = tensor(geometry.kernel ?? [...geometry.taps, C, F]);
   const bias = tensor([F]);
   dy.data.forEach((value, i) => (bias.data[i % F] += value));
-  eachTap(x.shape, dy.shape, kernel.shape, geometry, (xAt, yAt, kAt) => {
-    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) kernel.data[kAt + c * F + f] += x.data[xAt + first[f] + c] * dy.data[yAt + f];
+  eachTap(shapeOf(x, geometry.input), shapeOf(dy, geometry.output), geometry, (xAt, yAt, tap) => {
+    for (let c = 0; c < C; c++) for (let f = 0; f < F; f++) kernel.data[(tap * C + c) * F + f] += x.data[xAt + first[f] + c] * dy.data[yAt + f];
   });
   return { kernel, bias };
 }

@@ -24,7 +24,7 @@ export const ops = {
 
   conv2d: ({ x, kernel, bias }, geometry) => ({ y: conv2d(x, kernel, bias, geometry) }),
   conv2d_grad_input: ({ dy, kernel }, geometry) => ({ dx: conv2dGradInput(dy, kernel, geometry) }),
-  conv2d_grad_weights: ({ x, dy }, geometry) => conv2dGradWeights(x, dy, geometry.taps, geometry),
+  conv2d_grad_weights: ({ x, dy }, geometry) => conv2dGradWeights(x, dy, geometry),
 
   max_pool2d: ({ x }, geometry) => ({ y: maxPool2d(x, geometry) }),
   max_pool2d_grad: ({ x, dy }, geometry) => ({ dx: maxPool2dGrad(x, dy, geometry) }),

@@ -17,6 +17,18 @@ def conv(filters: int, kernel: int | tuple[int, int] = 3, activation: str = "rel
     return {"type": "conv2d", "filters": filters, "kernel": kernel, "activation": activation, **fields}
 
 
+def conv1d(filters: int, kernel: int = 3, activation: str = "relu", **fields: Any) -> Layer:
+    """A convolution of one dimension; fields: stride, padding, dilation, groups."""
+    return {"type": "conv1d", "filters": filters, "kernel": kernel, "activation": activation, **fields}
+
+
+def transpose(
+    filters: int, kernel: int | tuple[int, int] = 3, activation: str = "relu", **fields: Any
+) -> Layer:
+    """A transposed convolution; fields: stride, padding, dilation."""
+    return conv(filters, kernel, activation, **fields) | {"type": "conv2d_transpose"}
+
+
 def pool(size: int | tuple[int, int] = 2, **fields: Any) -> Layer:
     """A max pooling; fields: stride, padding."""
     return {"type": "max_pool2d", "size": size, **fields}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, images_for, weights_of
+from .cnns import FLATTEN, Layer, Shape, cnn, conv, conv1d, dense, images_for, transpose, weights_of
 from .harness import BrowserPage, PageError
 from .specs import LOSSES
 from .steps import check_padding, check_reduction, check_values, inspect
@@ -55,6 +55,26 @@ NETS: dict[str, tuple[Net, set[str]]] = {
             ],
         ),
         {"conv2d_depthwise", "conv2d_depthwise_grad_input", "conv2d_depthwise_grad_weights"},
+    ),
+    "transposed": (
+        (
+            (3, 2, 2),
+            [
+                transpose(5, 3, "tanh", stride=2, padding="same"), transpose(4, (2, 1), "tanh", stride=(1, 2)),
+                transpose(6, 3, "relu", padding=[[1, 0], [2, 1]], dilation=(1, 2), use_bias=False), transpose(1, (1, 2), "tanh", stride=(2, 3)),
+            ],
+        ),
+        {"conv2d", "conv2d_grad_input", "conv2d_grad_weights"},
+    ),
+    "one row": (
+        (
+            (23, 3),
+            [
+                conv1d(6, 3, "tanh", padding="same"), conv1d(4, 5, "relu", stride=2, dilation=2, padding=[3, 0]), conv1d(4, 2, "tanh", groups=4),
+                conv1d(6, 2, "linear", groups=2, use_bias=False), conv1d(9, 1),
+            ],
+        ),
+        {"conv2d", "conv2d_grad_input", "conv2d_grad_weights", "conv2d_depthwise", "conv2d_grouped"},
     ),
 }  # fmt: skip
 each_net = pytest.mark.parametrize("net", NETS)

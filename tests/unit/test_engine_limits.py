@@ -34,6 +34,7 @@ def pool(size: list[int], stride: int = 1) -> Layer:
 
 
 FLATTEN = {"type": "flatten"}
+TRANSPOSE = {"type": "conv2d_transpose", "filters": 1, "kernel": 2, "stride": [1, 2], "padding": "same"}
 GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     # widths of a dense layer's input: 4 values a trip, and 32 trips besides
     *[([width], [dense(1)], "mse", 4, None) for width in (130_940, 130_944, 130_945, 131_073)],
@@ -63,6 +64,10 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([9, 9, 8], [conv(8, kernel, groups=8), FLATTEN, dense(1)], "mse", 2, None) for kernel in (181, 182)],
     *[([1, width, 6], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (8190, 8191)],
     *[([1, width, 2], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],
+    # transposed: lines of what is made; one row
+    *[([1, width, 1], [TRANSPOSE, pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (16_383, 16_384)],
+    *[([width, 1], [{"type": "conv1d", "filters": 1, "kernel": 1}, {"type": "conv1d", "filters": 1, "kernel": 1, "stride": 1000}, FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],
+    *[([40, 4 * channels], [{"type": "conv1d", "filters": 1, "kernel": 32}, FLATTEN, dense(1)], "mse", 2, None) for channels in (1024, 1025)],
     # windows of a pooling: where a gradient goes back, those before count for each
     *[([40, 40, 1], [pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [181, 181], [182, 182])],
     *[([40, 40, 1], [conv(1, 1), pool(size), FLATTEN, dense(1)], "mse", 2, None) for size in ([4, 8], [1, 90], [1, 91], [9, 10], [10, 10])],

@@ -15,7 +15,19 @@ from texelgrad.network import trace
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import JobSpec, parse_spec
 
-from ..kernels.cnns import FLATTEN, Layer, add, cnn, conv, dense, kernel_shapes, nodes, pool
+from ..kernels.cnns import (
+    FLATTEN,
+    Layer,
+    add,
+    cnn,
+    conv,
+    conv1d,
+    dense,
+    kernel_shapes,
+    nodes,
+    pool,
+    transpose,
+)
 from ..node import call
 
 PROBE = "/tests/unit/model_probe.js"
@@ -50,6 +62,16 @@ LAYER = st.one_of(
         padding=PADDING,
         dilation=PAIR,
         groups=st.sampled_from([1, 1, 2, 3]),
+    ),
+    st.builds(transpose, st.integers(1, 9), PAIR, stride=PAIR, padding=PADDING, dilation=PAIR),
+    st.builds(
+        conv1d,
+        st.integers(1, 9),
+        st.integers(1, 4),
+        stride=st.integers(1, 4),
+        padding=st.one_of(st.sampled_from(["valid", "same"]), EDGES),
+        dilation=st.integers(1, 3),
+        groups=st.sampled_from([1, 1, 2]),
     ),
     st.builds(pool, PAIR, stride=st.none() | PAIR, padding=PADDING),
     st.just(FLATTEN),
@@ -120,6 +142,17 @@ REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
     (IMAGE, [conv(2, groups=0)], "model.layers.0.groups", "1"),
     (IMAGE, [conv(3, groups=2)], "model.layers.0.groups", "must share 2 channels and 3 filters alike"),
     (IMAGE, [conv(3, groups=3)], "model.layers.0.groups", "must share 2 channels and 3 filters alike"),
+    ((6, 2), [conv1d(2, 7)], "model.layers.0", "fit"),
+    ((6, 2), [conv1d(2, 3, dilation=3)], "model.layers.0", "fit"),
+    ((6, 2), [conv1d(3, groups=2)], "model.layers.0.groups", "must share 2 channels and 3 filters alike"),
+    ((6, 2), [conv1d(2, padding=[1])], "model.layers.0.padding", "2"),
+    ((6, 2), [conv1d(2) | {"kernel": [1, 3]}], "model.layers.0.kernel", "integer"),
+    ((6,), [conv1d(2)], "model.layers.0", "needs an input [length, channels]"),
+    (IMAGE, [conv1d(2)], "model.layers.0", "needs an input [length, channels]"),
+    ((6, 2), [transpose(2)], "model.layers.0", "needs an input [height, width, channels]"),
+    (IMAGE, [transpose(2, padding=[[4, 4], [0, 0]])], "model.layers.0.padding", "leaves nothing of the 8 rows that the windows touch"),
+    (IMAGE, [transpose(2, stride=2, padding=[[0, 0], [0, 11]])], "model.layers.0.padding", "leaves nothing of the 11 columns that the windows touch"),
+    (IMAGE, [transpose(2, groups=2)], "model.layers.0.groups", "filters"),
     (IMAGE, [pool(2, dilation=2)], "model.layers.0.dilation", "size"),
     (IMAGE, [pool(2, padding=[[-1, 0], [0, 0]])], "model.layers.0.padding", ""),
     # graphs
@@ -160,6 +193,27 @@ def test_what_a_window_may_do():
     found = trace((4, 4, 1), parse_spec(raw).model.layers)
     assert [layer.output for layer in found] == [(7, 8, 2), (4, 4, 2), (4, 4, 2), (3,)]
     assert infer(raw)["outputs"] == [list(layer.output) for layer in found]
+
+
+@pytest.mark.parametrize(
+    ("layer", "size"),
+    [
+        # TensorFlow: length * stride, and with valid padding what the last window has beyond its stride
+        (transpose(2, 3, stride=2, padding="same"), (6, 8)),
+        (transpose(2, 3, stride=2), (7, 9)),
+        (transpose(2, 2, stride=(1, 3)), (4, 12)),
+        (transpose(2, (4, 1), dilation=2, stride=2), (11, 8)),
+        # PyTorch: (length - 1) * stride - padding + dilation * (kernel - 1) + 1
+        (transpose(2, 3, stride=2, padding=[[1, 1], [1, 0]]), (5, 8)),
+        (transpose(2, 2, stride=3, padding=[[0, 0], [0, 0]]), (8, 11)),
+    ],
+)
+def test_sizes_of_transposed_convolutions(layer: Layer, size: tuple[int, int]):
+    """Of 3 x 4 pixels, by hand; a convolution with the same window on what comes out has 3 x 4 places again."""
+    raw = plain(cnn((3, 4, 5), [layer, layer | {"type": "conv2d"}, FLATTEN, dense(1)]))
+    found = [layer.output for layer in trace((3, 4, 5), parse_spec(raw).model.layers)]
+    assert found[:2] == [(*size, 2), (3, 4, 2)]
+    assert infer(raw)["outputs"][:2] == [[*size, 2], [3, 4, 2]]
 
 
 # ---- counted by hand ------------------------------------------------------------------------------------------------

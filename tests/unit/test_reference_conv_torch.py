@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from ..kernels.layer_models import MODELS
+from ..kernels.layer_models.linear import transposed
 from ..kernels.windows import Window
 from ..tolerances import REFERENCE_RTOL
 from .test_reference import op
@@ -116,6 +118,43 @@ def test_groups_against_torch(channels: int, filters: int, groups: int):
     weights = op("conv2d_grad_weights", attrs, x=inputs["x"], dy=dy)
     matches(weights["kernel"], w.grad)
     matches(weights["bias"], b.grad)
+
+
+@pytest.mark.parametrize("padding", [*PADDINGS, [[2, 2], [2, 2]]])
+@pytest.mark.parametrize("dilation", DILATIONS)
+@pytest.mark.parametrize("stride", STRIDES)
+def test_transposed_against_torch(stride: Any, dilation: Any, padding: Any):
+    """Value and all three gradients of what PyTorch's conv_transpose2d gives for explicit padding, and of TensorFlow's sizes."""
+    layer = {"kernel": (3, 2), "stride": stride, "dilation": dilation, "padding": padding, "filters": 5}
+    window = transposed(layer, (3, 4))
+    if min(window.input) < 1:
+        pytest.fail("the case leaves nothing")
+    x, w, b = leaf(normal(1, 2, 3, 4, 2)), leaf(normal(2, 3, 2, 2, 5)), leaf(normal(3, 5))
+    dy = normal(4, 2, *window.input, 5)
+    y = MODELS["conv2d_transpose"].torch(layer, {"kernel": w, "bias": b}, [x])
+    y.backward(torch.tensor(dy))  # pyright: ignore[reportUnknownMemberType]
+    attrs = {
+        "taps": window.taps, "stride": window.stride, "dilation": window.dilation, "padding": window.padding,
+        "input": [3, 4, 2], "output": [*window.input, 5], "groups": 1, "transposed": True,
+    }  # fmt: skip
+    inputs = {"x": x.detach().numpy(), "kernel": w.detach().numpy()}
+    matches(op("conv2d", attrs, **inputs, bias=b.detach().numpy())["y"], y)
+    matches(op("conv2d_grad_input", attrs, dy=dy, kernel=inputs["kernel"])["dx"], x.grad)
+    weights = op("conv2d_grad_weights", attrs, x=inputs["x"], dy=dy)
+    matches(weights["kernel"], w.grad)
+    matches(weights["bias"], b.grad)
+
+
+@pytest.mark.parametrize("symmetric", [0, 1])
+def test_transposed_with_padding_of_torch_itself(symmetric: int):
+    """Where PyTorch can leave out by itself, nothing of ours stands between."""
+    x, w = normal(1, 2, 4, 3, 3), normal(2, 3, 3, 3, 5)
+    y = functional.conv_transpose2d(nchw(torch.tensor(x)), torch.tensor(w).permute(2, 3, 0, 1).contiguous(), stride=2, padding=symmetric)  # fmt: skip
+    attrs = {
+        "taps": [3, 3], "stride": [2, 2], "dilation": [1, 1], "padding": [symmetric] * 2,
+        "input": [4, 3, 3], "output": [*y.shape[2:], 5], "groups": 1, "transposed": True,
+    }  # fmt: skip
+    matches(op("conv2d", attrs, x=x, kernel=w, bias=None)["y"], y.permute(0, 2, 3, 1))
 
 
 @pytest.mark.parametrize("symmetric", [0, 1, (2, 1)])

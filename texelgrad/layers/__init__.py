@@ -6,10 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from texelgrad.layers.conv import Conv2d
+from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
 from texelgrad.layers.merge import Add
 from texelgrad.layers.pool import MaxPool2d
 from texelgrad.layers.shape import Flatten
 
-Layer = Annotated[Dense | Conv2d | MaxPool2d | Flatten | Add, Field(discriminator="type")]
+Layer = Annotated[
+    Dense | Conv2d | Conv1d | Conv2dTranspose | MaxPool2d | Flatten | Add, Field(discriminator="type")
+]

@@ -150,3 +150,11 @@ def image_shape(value: Value, layer: LayerBase, field: str) -> Shape:
         message = f"{layer.kind} needs an input [height, width, channels], not {list(value.shape)}"
         raise Refused(Fault(field, message, layer.kind, "an input of three dimensions"))
     return value.shape
+
+
+def sequence_shape(value: Value, layer: LayerBase, field: str) -> Shape:
+    """[length, channels] of a value that must be a sequence."""
+    if len(value.shape) != 2:
+        message = f"{layer.kind} needs an input [length, channels], not {list(value.shape)}"
+        raise Refused(Fault(field, message, layer.kind, "an input of two dimensions"))
+    return value.shape

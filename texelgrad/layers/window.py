@@ -10,9 +10,11 @@ from pydantic import Field
 from texelgrad.errors import Fault
 from texelgrad.layers.base import LayerBase, Refused, Shape
 
-_Edge = Annotated[list[Annotated[int, Field(ge=0, le=1024)]], Field(min_length=2, max_length=2)]
-Padding = Literal["valid", "same"] | Annotated[list[_Edge], Field(min_length=2, max_length=2)]
+Edges = Annotated[list[Annotated[int, Field(ge=0, le=1024)]], Field(min_length=2, max_length=2)]
+Padding = Literal["valid", "same"] | Annotated[list[Edges], Field(min_length=2, max_length=2)]
 """None, as much as keeps size / stride, or zeros [[above, below], [left, right]]."""
+Padding1d = Literal["valid", "same"] | Edges
+"""None, as much as keeps size / stride, or zeros [before, behind]."""
 
 
 def slide(

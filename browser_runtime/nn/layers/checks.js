@@ -15,6 +15,12 @@ export function imageShape({ shape }, layer, field) {
   return shape;
 }
 
+/** @param {Value} value @param {any} layer @param {string} field @returns {number[]} [length, channels] */
+export function sequenceShape({ shape }, layer, field) {
+  if (shape.length !== 2) throw refuse(field, `${layer.type} needs an input [length, channels], this one is [${shape}]`);
+  return shape;
+}
+
 /**
  * Where a sliding window stands: size of its output, and the padding before the first row and column.
  * `same` pads as TensorFlow does: output = ceil(input / stride), the odd pixel behind.

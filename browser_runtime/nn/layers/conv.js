@@ -1,23 +1,74 @@
-// Convolutions.
-import { imageShape, ONE, refuse, slide } from "./checks.js";
+// Convolutions: all become conv2d ops. One of one dimension has one row; a transposed one makes what its windows slide over.
+import { imageShape, ONE, refuse, sequenceShape, slide } from "./checks.js";
+
+/** @import { Model, Value } from "../model.js" */
 
 /** @type {Record<string, import("./index.js").LayerType>} */
 export const layers = {
   conv2d: {
     inputs: ONE,
     build(model, layer, [x], field) {
-      const shape = imageShape(x, layer, field);
-      const geometry = slide(shape, layer, layer.kernel, layer.dilation, field);
-      const [channels, { groups, filters }] = [shape[2], layer];
+      const input = imageShape(x, layer, field);
+      const geometry = slide(input, layer, layer.kernel, layer.dilation, field);
+      requireGroups(input[2], layer, field);
+      return convolve(model, layer, x, layer.kernel, { ...geometry, input, groups: layer.groups }, [...geometry.size, layer.filters]);
+    },
+  },
+
+  conv1d: {
+    inputs: ONE,
+    build(model, layer, [x], field) {
+      const [length, channels] = sequenceShape(x, layer, field);
+      const { stride, dilation, kernel, padding, groups, filters } = layer;
+      const input = [1, length, channels];
+      const oneRow = { stride: [1, stride], padding: Array.isArray(padding) ? [[0, 0], padding] : padding };
+      const geometry = slide(input, oneRow, [1, kernel], [1, dilation], field);
       requireGroups(channels, layer, field);
-      const area = layer.kernel[0] * layer.kernel[1];
-      const kernel = [...layer.kernel, channels / groups, filters];
-      const w = model.parameter(layer, { shape: kernel, blocks: kernel, fanIn: (area * channels) / groups, fanOut: area * filters, bias: layer.use_bias });
-      const output = [...geometry.size, filters];
-      return model.activated(layer, "conv2d", { x: x.tensor, w }, output, { ...geometry, input: shape, output, groups });
+      return convolve(model, layer, x, [kernel], { ...geometry, input, groups }, [geometry.size[1], filters]);
+    },
+  },
+
+  conv2d_transpose: {
+    inputs: ONE,
+    build(model, layer, [x], field) {
+      const input = imageShape(x, layer, field);
+      const { kernel, stride, dilation } = layer;
+      const axes = [0, 1].map((i) => spread(input[i], layer, i, field));
+      const geometry = { taps: kernel, stride, dilation, padding: axes.map(({ before }) => before), size: axes.map(({ size }) => size), transposed: true };
+      return convolve(model, layer, x, kernel, { ...geometry, input, groups: 1 }, [...geometry.size, layer.filters]);
     },
   },
 };
+
+/**
+ * @param {Model} model @param {any} layer @param {Value} x @param {number[]} taps @param {any} attrs of the op but for its output's shape
+ * @param {number[]} shape of the output
+ */
+function convolve(model, layer, x, taps, attrs, shape) {
+  const channels = attrs.input[2] / attrs.groups;
+  const kernel = [...taps, channels, layer.filters];
+  const area = taps.reduce((a, b) => a * b, 1);
+  const w = model.parameter(layer, { shape: kernel, blocks: kernel, fanIn: area * channels, fanOut: area * layer.filters, bias: layer.use_bias });
+  return model.activated(layer, "conv2d", { x: x.tensor, w }, shape, { ...attrs, output: [...attrs.size, layer.filters], kernel });
+}
+
+/**
+ * One axis of a transposed convolution of `length` windows: size of what they slide over, and how much is left out before it.
+ * `valid` and `same` are TensorFlow's: a convolution with the same padding has `length` places on it. Explicit padding is PyTorch's.
+ * @param {number} length @param {any} layer @param {number} axis @param {string} field
+ */
+function spread(length, { kernel, stride, dilation, padding }, axis, field) {
+  const extent = (kernel[axis] - 1) * dilation[axis] + 1;
+  const over = Math.max(extent - stride[axis], 0);
+  if (padding === "same") return { before: Math.floor(over / 2), size: length * stride[axis] };
+  if (padding === "valid") return { before: 0, size: length * stride[axis] + over };
+  const [before, after] = padding[axis];
+  const touched = (length - 1) * stride[axis] + extent;
+  if (touched - before - after < 1) {
+    throw refuse(`${field}.padding`, `${before} + ${after} leaves nothing of the ${touched} ${axis ? "columns" : "rows"} that the windows touch`);
+  }
+  return { before, size: touched - before - after };
+}
 
 /** @param {number} channels @param {any} layer @param {string} field */
 function requireGroups(channels, { groups, filters }, field) {

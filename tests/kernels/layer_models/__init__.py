@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .base import Layer, LayerModel, Shape
 from .core import CORE
+from .linear import LINEAR
 
-MODELS: dict[str, LayerModel] = {**CORE}
+MODELS: dict[str, LayerModel] = {**CORE, **LINEAR}
 
 __all__ = ["MODELS", "Layer", "LayerModel", "Shape"]
