@@ -124,7 +124,7 @@ def _conv2d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     inputs = [graph.first(values[0], step.name), graph.constant(f"{step.name}.kernel", turned)]
     made = graph.node(
         "Conv", [*inputs, *graph.bias(step.name)], f"{step.name}/product",
-        strides=stride, dilations=dilation, pads=_pads(padding), kernel_shape=window,
+        strides=stride, dilations=dilation, pads=_pads(padding), kernel_shape=window, group=layer.groups,
     )  # fmt: skip
     return _Value(made, channels_first=True)
 
@@ -151,6 +151,55 @@ def _add(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     for k, name in enumerate(names[1:], 1):
         total = graph.node("Add", [total, name], f"{step.name}/sum_{k}")
     return _Value(total, alike and values[0].channels_first)
+
+
+def _batch_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    """By the running statistics, as in evaluation."""
+    mean, variance = (
+        graph.tensors[f"{step.name}.running_{part}"].astype(np.float64) for part in ("mean", "var")
+    )
+    deviation = np.sqrt(variance + getattr(step.layer, "eps", 0.0))
+    name = graph.last(values[0], step.name)
+    for operator, part, constant in (("Sub", "mean", mean), ("Div", "deviation", deviation)):
+        name = graph.node(
+            operator, [name, graph.constant(f"{step.name}.{part}", constant)], f"{step.name}/{part}"
+        )
+    return _scaled(graph, step, name)
+
+
+def _layer_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    parts = [
+        graph.constant(f"{step.name}.{part}", graph.tensors[f"{step.name}.{part}"])
+        for part in ("gamma", "beta")
+    ]
+    inputs = [graph.last(values[0], step.name), *parts]
+    epsilon = getattr(step.layer, "eps", 0.0)
+    return _Value(
+        graph.node("LayerNormalization", inputs, f"{step.name}/normalized", axis=-1, epsilon=epsilon)
+    )
+
+
+def _group_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    """An instance normalisation of the groups: an operator of its own has few runtimes yet."""
+    layer: Any = step.layer
+    x = graph.first(values[0], step.name) if len(step.shape) == 3 else values[0].name
+    groups = graph.constant(f"{step.name}/groups", [0, layer.groups, -1], np.int64)
+    ones, zeros = (graph.constant(f"{step.name}/{v}", np.full(layer.groups, v)) for v in (1, 0))
+    grouped = graph.node("Reshape", [x, groups], f"{step.name}/grouped")
+    normal = graph.node(
+        "InstanceNormalization", [grouped, ones, zeros], f"{step.name}/normal", epsilon=layer.eps
+    )
+    shape = graph.node("Shape", [x], f"{step.name}/shape")
+    whole = graph.node("Reshape", [normal, shape], f"{step.name}/normalized")
+    return _scaled(graph, step, graph.last(_Value(whole, len(step.shape) == 3), step.name))
+
+
+def _scaled(graph: _Graph, step: Step, name: str) -> _Value:
+    """gamma * x + beta, by channel, which is the last axis."""
+    for operator, part in (("Mul", "gamma"), ("Add", "beta")):
+        constant = graph.constant(f"{step.name}.{part}", graph.tensors[f"{step.name}.{part}"])
+        name = graph.node(operator, [name, constant], f"{step.name}/{part}")
+    return _Value(name)
 
 
 def _same(_graph: _Graph, _step: Step, values: list[_Value]) -> _Value:
@@ -203,5 +252,8 @@ _LAYERS: dict[str, Callable[[_Graph, Step, list[_Value]], _Value]] = {
     "flatten": _flatten,
     "add": _add,
     "activation": _same,
+    "batch_norm": _batch_norm,
+    "layer_norm": _layer_norm,
+    "group_norm": _group_norm,
 }
 """What each type of layer becomes, before its activation."""

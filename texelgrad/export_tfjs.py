@@ -123,10 +123,17 @@ def _conv2d(model: _Model, step: Step, inputs: list[str]) -> str:
         inputs, padding = [model.add(f"{step.name}.padding", ("ZeroPadding2D", config, {}), inputs)], "valid"
     weights = model.parameters(step.name)
     config = {
-        "filters": layer.filters, "kernel_size": list(layer.kernel), "strides": list(stride), "padding": padding,
+        "kernel_size": list(layer.kernel), "strides": list(stride), "padding": padding,
         "dilation_rate": list(dilation), "data_format": "channels_last", "use_bias": "bias" in weights,
     }  # fmt: skip
-    return _activated(model, step, ("Conv2D", config, weights), inputs)
+    if layer.groups == 1:
+        return _activated(model, step, ("Conv2D", {"filters": layer.filters, **config}, weights), inputs)
+    if layer.groups != step.shape[2]:
+        raise unsupported(_FORMAT, step, "a convolution in groups of several channels")
+    kernel = weights.pop("kernel")
+    each = layer.filters // layer.groups
+    turned = {"depthwise_kernel": kernel.reshape(*kernel.shape[:2], layer.groups, each), **weights}
+    return _activated(model, step, ("DepthwiseConv2D", {"depth_multiplier": each, **config}, turned), inputs)
 
 
 def _max_pool2d(model: _Model, step: Step, inputs: list[str]) -> str:
@@ -150,6 +157,24 @@ def _flatten(model: _Model, step: Step, inputs: list[str]) -> str:
 
 def _add(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("Add", {}, {}), inputs)
+
+
+def _batch_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+    names = {
+        "gamma": "gamma",
+        "beta": "beta",
+        "moving_mean": "running_mean",
+        "moving_variance": "running_var",
+    }
+    weights = {keras: model.tensors[f"{step.name}.{ours}"] for keras, ours in names.items()}
+    config = {"axis": -1, "epsilon": getattr(step.layer, "eps", 0.0)}
+    return _activated(model, step, ("BatchNormalization", config, weights), inputs)
+
+
+def _layer_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+    weights = {part: model.tensors[f"{step.name}.{part}"] for part in ("gamma", "beta")}
+    config = {"axis": -1, "epsilon": getattr(step.layer, "eps", 0.0)}
+    return _activated(model, step, ("LayerNormalization", config, weights), inputs)
 
 
 def _activation(model: _Model, step: Step, inputs: list[str]) -> str:
@@ -186,5 +211,7 @@ _LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
     "flatten": _flatten,
     "add": _add,
     "activation": _activation,
+    "batch_norm": _batch_norm,
+    "layer_norm": _layer_norm,
 }
 """What each type of layer becomes."""

@@ -22,7 +22,7 @@ from texelgrad.layers.base import Activation
 from texelgrad.normalize import normalized
 from texelgrad.spec import JobSpec, parse_spec
 
-from tests.kernels.cnns import named_layers
+from tests.kernels.cnns import nodes
 from tests.kernels.nets import forward
 from tests.node import ROOT, node_program
 from tests.tolerances import EXPORT_RTOL
@@ -40,13 +40,15 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "same, long strides": ([7, 8, 1], [{"type": "conv2d", "filters": 2, "kernel": 2, "stride": 3, "padding": "same", "use_bias": False}, FLAT, DENSE]),
     "explicit": ([6, 6, 2], [{"type": "conv2d", "filters": 3, "kernel": 3, "padding": [[2, 0], [1, 3]], "dilation": [2, 1]}, {"type": "conv2d", "filters": 3, "kernel": 2, "activation": "tanh"}, FLAT, DENSE]),
     "explicit pooling": ([6, 5, 2], [{"type": "max_pool2d", "size": [3, 2], "stride": [2, 1], "padding": [[1, 2], [0, 1]]}, FLAT, DENSE]),
+    "groups": ([5, 5, 4], [{"type": "conv2d", "filters": 6, "kernel": 3, "groups": 2, "activation": "relu"}, FLAT, DENSE]),
+    "depthwise": ([6, 5, 3], [{"type": "conv2d", "filters": 6, "kernel": [2, 3], "groups": 3, "padding": "same", "stride": 2}, FLAT, DENSE]),
     "graph": ([6, 6, 2], [
         {"type": "conv2d", "name": "a", "filters": 3, "kernel": 3, "padding": "same", "activation": "relu"},
         {"type": "conv2d", "name": "b", "filters": 3, "kernel": 1, "inputs": ["input"]},
         {"type": "add", "name": "c", "inputs": ["a", "b", "a"], "activation": "relu"},
         FLAT, DENSE]),
 }  # fmt: skip
-TFJS_REFUSES = {"explicit pooling": "explicit padding"}
+TFJS_REFUSES = {"explicit pooling": "explicit padding", "groups": "groups of several channels"}
 
 
 def spec_of(net: str) -> JobSpec:
@@ -65,14 +67,11 @@ def made(spec: JobSpec, *, normalize: bool) -> tuple[Tensors, NDArray[np.float32
     random = np.random.default_rng(4)
     dumped = spec.model_dump(mode="json")
     tensors: Tensors = {}
-    for name, layer, shape in named_layers(dumped):
-        if layer["type"] in ("dense", "conv2d"):
-            units = layer.get("units") or layer["filters"]
-            kernel = [*layer["kernel"], shape[2], units] if layer["type"] == "conv2d" else [*shape, units]
-            scale = 1 / np.sqrt(np.prod(kernel[:-1]))
-            tensors[f"{name}.kernel"] = (scale * random.normal(size=kernel)).astype(np.float32)
-            if layer["use_bias"]:
-                tensors[f"{name}.bias"] = random.normal(size=units).astype(np.float32)
+    for node in nodes(dumped):
+        for name, shape in node.weights.items():
+            scale = 1 / np.sqrt(np.prod(shape[:-1])) if name.endswith("kernel") else 1
+            values = scale * random.normal(size=shape)
+            tensors[name] = (np.abs(values) + 0.1 if name.endswith("var") else values).astype(np.float32)
     x = random.normal(size=(6, *spec.model.input)).astype(np.float32)
     if normalize:
         channels = spec.model.input[-1]
