@@ -60,7 +60,7 @@ function* imageJobs() {
 function* optimizerJobs() {
   for (const type of Object.keys(optimizers)) {
     for (const more of [{}, { momentum: 0.9 }, { momentum: 0.9, nesterov: true }, { l1: 0.1, l2: 0.1, weight_decay: 0.1 }]) {
-      for (const clip of [null, { value: 1, global_norm: null }]) {
+      for (const clip of [null, { value: 1, global_norm: null }, { value: null, global_norm: 1 }]) {
         const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", activation: "relu", init: "he_uniform", use_bias: true };
         const layers = [conv, { ...conv, name: "c2", lr_multiplier: 0.1 }, { type: "flatten", name: "f" }, dense("d", 10, "relu"), { ...dense("d2", 3, "linear"), use_bias: false }];
         const optimizer = { type, lr: 0.1, momentum: 0, ...more };

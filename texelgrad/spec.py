@@ -53,7 +53,7 @@ class Clip(Strict):
     """Limits of the gradient before each update."""
 
     value: Annotated[Float32, Field(gt=0)] | None = Field(None, description="Of each element, by size.")
-    global_norm: Later = None
+    global_norm: Annotated[Float32, Field(gt=0)] | None = Field(None, description="Of the whole gradient.")
 
 
 class Train(Strict):

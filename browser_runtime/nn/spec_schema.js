@@ -467,9 +467,19 @@ export const specSchema = {
       "description": "Limits of the gradient before each update.",
       "properties": {
         "global_norm": {
+          "anyOf": [
+            {
+              "exclusiveMinimum": 0,
+              "maximum": 3.4028234663852886e+38,
+              "type": "number"
+            },
+            {
+              "type": "null"
+            }
+          ],
           "default": null,
-          "title": "Global Norm",
-          "type": "null"
+          "description": "Of the whole gradient.",
+          "title": "Global Norm"
         },
         "value": {
           "anyOf": [

@@ -5,7 +5,8 @@ import { optimizers, penalties } from "../nn/optimizers.js";
 /** @import { Graph, Training } from "../nn/graph.js" */
 
 /**
- * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient.
+ * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient; behind all of them where the
+ * norm of the whole gradient is limited.
  * A tensor that is read several times gets a gradient from each reader; they are added before the op that made it is differentiated.
  * What only frozen parameters would need is left out.
  * @param {Graph} graph a forward graph ending in `loss`; changed in place
@@ -45,6 +46,10 @@ export function differentiate(graph, { optimizer, train }) {
     }, first);
   };
 
+  /** Gradients that wait for the norm of all. @type {{w: string, dw: string}[]} */
+  const waiting = [];
+  const clip = train.clip ?? null;
+
   const dz = want(loss.inputs.z);
   if (dz) graph.op("loss_grad", { ...loss.inputs }, { dz }, loss.attrs);
   for (const op of forward.slice(0, -1).reverse()) {
@@ -53,12 +58,17 @@ export function differentiate(graph, { optimizer, train }) {
     backward[op.type](graph, op, gradient, { want, pass });
     const parameter = op.inputs.w;
     const dw = parameter && gradientOf(parameter);
-    if (dw) appendUpdate(graph, parameter, dw, { optimizer, clip: train.clip ?? null });
+    if (dw && clip?.global_norm) waiting.push({ w: parameter, dw });
+    else if (dw) appendUpdate(graph, { w: parameter, dw }, { optimizer, clip });
   }
+  if (waiting.length === 0) return;
+  const factor = graph.add({ name: "gradient.factor", kind: "statistics", shape: [2], batched: false });
+  graph.op("grad_factor", Object.fromEntries(waiting.map(({ dw }, i) => [`dw${i + 1}`, dw])), { factor }, { clip });
+  for (const { w, dw } of waiting) appendUpdate(graph, { w, dw, factor }, { optimizer, clip });
 }
 
-/** @param {Graph} graph @param {string} w @param {string} dw @param {{optimizer: any, clip: any}} how */
-function appendUpdate(graph, w, dw, { optimizer, clip }) {
+/** @param {Graph} graph @param {{w: string, dw: string, factor?: string}} inputs @param {{optimizer: any, clip: any}} how */
+function appendUpdate(graph, { w, dw, ...factor }, { optimizer, clip }) {
   const { shape, bias, training } = graph.tensor(w);
   const { multiplier, decay } = /** @type {Training} */ (training);
   const { l1, l2, decay: rate } = penalties(optimizer);
@@ -68,7 +78,7 @@ function appendUpdate(graph, w, dw, { optimizer, clip }) {
     states[state] = graph.add({ name: `${w}.${state}`, kind: "state", shape, batched: false, bias });
   }
   // Parameters and states are updated in place as far as the graph goes; the backend ping-pongs.
-  graph.op("update", { w, dw, ...states }, { w, ...states }, {
+  graph.op("update", { w, dw, ...states, ...factor }, { w, ...states }, {
     optimizer, clip, multiplier, decay, rule: optimizers[optimizer.type].rule(optimizer), penalised: decay && l1 + l2 > 0, shrinks: decay && rate > 0,
   });
 }

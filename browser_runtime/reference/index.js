@@ -6,7 +6,7 @@ import { gather } from "./gather.js";
 import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
-import { update } from "./optimizers.js";
+import { gradFactor, update } from "./optimizers.js";
 import { map, zip } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
@@ -45,6 +45,7 @@ export const ops = {
   loss_grad: ({ z, target }, { fn, labels }) => ({ dz: lossGrad(fn, z, target, labels) }),
   accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
 
+  grad_factor: ({ gradients }, { clip }) => ({ factor: gradFactor(gradients, clip.global_norm) }),
   update: ({ w, dw, ...states }, { optimizer, lr, multiplier = 1, ...step }) => update(w, dw, states, optimizer, { ...step, lr: lr * multiplier }),
   gather: ({ source, order }) => ({ rows: gather(source, order.data) }),
 };

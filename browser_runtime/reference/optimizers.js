@@ -97,6 +97,17 @@ export function update(w, g, states, optimizer, { lr, t, clip = null, factor = 1
   return /** @type {States & {w: Tensor}} */ (out);
 }
 
+/**
+ * What limits the norm of a whole gradient: PyTorch's clip_grad_norm_.
+ * @param {Tensor[]} gradients @param {number} limit
+ * @returns {Tensor} [2]: min(1, limit / (norm + 1e-6)), and the norm
+ */
+export function gradFactor(gradients, limit) {
+  const norm = Math.sqrt(gradients.reduce((sum, { data }) => data.reduce((part, g) => part + g * g, sum), 0));
+  const factor = limit / (norm + 1e-6);
+  return tensor([2], [factor > 1 ? 1 : factor, norm]); // NaN stays
+}
+
 /** @param {Tensor} w @param {any} optimizer the spec's @returns {States} */
 export function initialStates(w, optimizer) {
   return Object.fromEntries(named(optimizer).states(optimizer).map((name) => [name, map(w, () => 0)]));

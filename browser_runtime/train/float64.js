@@ -22,9 +22,11 @@ const adapters = {
   conv2d: ({ x, w }, attrs) => reference.conv2d({ x, kernel: w.kernel, bias: w.bias }, attrs),
   conv2d_grad_input: ({ dy, w }, attrs) => reference.conv2d_grad_input({ dy, kernel: w.kernel }, attrs),
   conv2d_grad_weights: (inputs, attrs) => ({ dw: reference.conv2d_grad_weights(inputs, attrs) }),
-  update({ w, dw, ...states }, attrs) {
+  grad_factor: (gradients, attrs) =>
+    reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
+  update({ w, dw, factor, ...states }, attrs) {
     const part = (/** @type {"kernel"|"bias"} */ key) =>
-      reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, { ...attrs, decay: attrs.decay && key === "kernel" });
+      reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, { ...attrs, factor: factor?.data[0], decay: attrs.decay && key === "kernel" });
     const [kernel, bias] = [part("kernel"), w.bias && part("bias")];
     return Object.fromEntries(Object.keys(kernel).map((name) => [name, { kernel: kernel[name], bias: bias && bias[name] }]));
   },

@@ -155,6 +155,10 @@ CASES = [
         "frozen", (6,), [dense(16, "tanh", lr_multiplier=0.5), dense(12, "tanh", trainable=False), dense(3)],
         "mse", "penalties", 45, 16, {"clip": {"value": 0.05}},
     ),
+    Case(
+        "clipped", (8, 8, 2), [conv(5, 3, "tanh"), pool(2), FLATTEN, dense(12, "tanh"), dense(3)],
+        "mse", "adamw", 30, 8, {"clip": {"global_norm": 0.5}},
+    ),
 ]  # fmt: skip
 
 
@@ -205,7 +209,11 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportUnknownMemberType]
         if clip := case.train.get("clip"):
-            torch.nn.utils.clip_grad_value_(trained.values(), clip["value"])
+            limited = list(trained.values())
+            if "value" in clip:
+                torch.nn.utils.clip_grad_value_(limited, clip["value"])
+            else:
+                torch.nn.utils.clip_grad_norm_(limited, clip["global_norm"])
         add_l1(case.options, trained)
         optimizer.step()  # pyright: ignore[reportUnknownMemberType]
     return Run(losses, {name: value.detach().numpy() for name, value in weights.items()})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
 from .cnns import FLATTEN, Layer, cnn, conv, dense, images_for, pool, weights_of
 from .harness import BrowserPage, PageError
 from .steps import check_padding, check_reduction, check_values, inspect
@@ -92,6 +93,51 @@ def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
             assert caught.value.properties["code"] == "no_float_targets"
         else:
             check(browser_page, MLP, OPTIMIZERS[name] | {"l1": 0.01}, device=device)
+
+
+@pytest.mark.parametrize("limit", [0.05, 100.0])
+@pytest.mark.parametrize("net", [MLP, CNN], ids=["mlp", "cnn"])
+def test_norm_of_the_whole_gradient(browser_page: BrowserPage, net: tuple[Any, list[Layer]], limit: float):
+    """Above the limit and below it; every gradient is stored, summed up once, and multiplied in its update."""
+    for name in ("sgd", "adam"):
+        kernels = check(browser_page, net, PENALISED[name], clip={"global_norm": limit})
+        assert "update.frag.glsl" in kernels
+        weighted = sum(layer["type"] != "flatten" for layer in net[1])
+        assert "+".join(["square_sums.frag.glsl"] * weighted + ["grad_factor.frag.glsl"]) in kernels
+
+
+@pytest.mark.parametrize("device", [DEVICES[1], DEVICES[14]], ids=device_id)
+def test_norm_of_large_gradients(browser_page: BrowserPage, device: dict[str, Any]):
+    """Sums of several blocks, of folded and of plain gradients."""
+    layers = [dense(257, "tanh"), dense(70, "tanh"), dense(1)]
+    check(browser_page, ((130,), layers), PENALISED["sgd"], clip={"global_norm": 0.5}, device=device)
+
+
+def test_a_gradient_that_is_not_finite(browser_page: BrowserPage):
+    """Its norm hides nothing, and padding stays 0."""
+    spec = cnn(*MLP, "mse", optimizer=PENALISED["sgd"], batch_size=8, clip={"global_norm": 1.0})
+    x, y = images_for(spec, 13)
+    weights = weights_of(spec)
+    weights["dense_3.bias"][1] = np.inf
+    step = inspect(browser_page, spec, x, y, weights=weights)
+    check_padding(step)
+    factor = next(group["outputs"] for group in step["groups"] if "grad_factor.frag.glsl" in group["shaders"])
+    assert not np.isfinite(factor["gradient.factor"]["texels"][0, 0, 1])
+    after = {name: tensor for group in step["groups"] for name, tensor in group["outputs"].items()}
+    assert np.isnan(after["dense_3"]["texels"]).any()
+
+
+def test_the_precision_report_knows_it_all(browser_page: BrowserPage):
+    """Each operator of a run with every kind of clipping, penalty and layer, and its first losses, against float64."""
+    layers = [dense(9, "tanh", lr_multiplier=0.5), dense(8, "tanh", trainable=False), dense(3)]
+    for clip in ({"value": 0.02}, {"global_norm": 0.1}):
+        spec = cnn((5,), layers, "mse", optimizer=PENALISED["adamw"], batch_size=8, clip=clip)
+        x, y = images_for(spec, 13)
+        report = browser_page.call(ENGINE, "runAndDiagnose", spec, x, y)["report"]
+        assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
+        assert max(item["maxNormalizedError"] for item in report["operators"]) < OPERATOR_RIGHT
+        assert len(report["firstLosses"]) == 10
+        assert max(item["relativeError"] for item in report["firstLosses"]) < FIRST_LOSS_RTOL
 
 
 FROZEN: dict[str, tuple[tuple[int, ...], list[Layer]]] = {

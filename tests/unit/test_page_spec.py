@@ -104,7 +104,12 @@ def specs(draw: st.DrawFn) -> Spec:
             batch_size=st.one_of(st.none(), st.integers(1, 1000)),
             seed=st.integers(0, 2**53 - 1),
             shuffle=st.booleans(),
-            clip=st.one_of(st.none(), st.floats(0.1, 10).map(lambda value: {"value": value})),
+            clip=st.one_of(
+                st.none(),
+                st.tuples(st.sampled_from(["value", "global_norm"]), st.floats(0.1, 10)).map(
+                    lambda limit: {limit[0]: limit[1]}
+                ),
+            ),
         )
     )
     sections = optional(
@@ -234,6 +239,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("train.shuffle", "yes", "train.shuffle", "boolean"),
     ("train.clip", 1.0, "train.clip", "an object"),
     ("train.clip", {}, "train.clip", "value"),
+    ("train.clip", {"value": 1, "global_norm": 1}, "train.clip", "one of value and global_norm"),
     ("train.clip", {"value": 0}, "train.clip.value", "above 0"),
     ("metrics", ["f2"], "metrics.0", "accuracy"),
     ("metrics", [{"type": "f2"}], "metrics.0.type", "accuracy"),

@@ -110,12 +110,30 @@ _RULES: dict[str, Rule] = {
 }
 
 
+def _grad_factor(run: OpRun) -> dict[str, Approx]:
+    gradients = run.inputs.values()
+    squares = [_product(g, g) for g in gradients]
+    texels = max(layout["layers"] * layout["texels"] for layout in run.layouts.values())
+    sums = max(16, -(-int(np.ceil(np.sqrt(texels))) // 4) * 4)
+    own = -(-texels // sums)
+    additions = min(own, 64) + -(-own // 64) + len(squares) + min(sums, 64) + -(-sums // 64) + 4
+    total = np.array([sum(float(s.value.sum()) for s in squares)])
+    error = np.array([sum(float(s.error.sum()) for s in squares)])
+    norm = _root(Approx(total, error).plus_roundings(additions))
+    limit = run.attrs["clip"]["global_norm"]
+    ratio = _ratio(_constant(limit, norm), _sum(norm, _constant(1e-6, norm)), 1e-6)
+    return {"factor": Approx(np.array([[min(1.0, ratio.value[0]), norm.value[0]]]), np.array([[ratio.error[0], norm.error[0]]]))}  # fmt: skip
+
+
 def _limited(g: Approx, w: Floats, run: OpRun, penalised: Floats) -> Approx:
     """The gradient as the rule takes it; `penalised` is 1 for weights, 0 for biases."""
     optimizer, clip = run.attrs["optimizer"], run.attrs["clip"]
     if clip and clip["value"]:
         limit = float(np.float32(clip["value"]))
         g = Approx(np.clip(g.value, -limit, limit), g.error)
+    if "factor" in run.inputs:
+        factor = run.inputs["factor"]
+        g = _product(g, Approx(factor.value[0, 0], factor.error[0, 0]))
     l1, l2 = optimizer["l1"], optimizer["l2"]
     if optimizer["type"] == "sgd":
         l2 += optimizer["weight_decay"]
@@ -128,7 +146,7 @@ def _limited(g: Approx, w: Floats, run: OpRun, penalised: Floats) -> Approx:
 
 
 def _update(run: OpRun) -> dict[str, Approx]:
-    states = {key: value for key, value in run.read.items() if key not in ("w", "dw")}
+    states = {key: value for key, value in run.read.items() if key not in ("w", "dw", "factor")}
     gradient, w = run.inputs["dw"], run.read["w"]
     if len(gradient.value) > len(w):  # a parameter without bias
         gradient = Approx(gradient.value[:-1], gradient.error[:-1])
@@ -150,4 +168,4 @@ def _update(run: OpRun) -> dict[str, Approx]:
     return {"w": Approx(held.value - change.value, held.error + change.error).plus_roundings(1), **kept}
 
 
-OPTIMIZERS: dict[str, Oracle] = {"update": _update}
+OPTIMIZERS: dict[str, Oracle] = {"update": _update, "grad_factor": _grad_factor}

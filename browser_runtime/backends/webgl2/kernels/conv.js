@@ -75,27 +75,32 @@ export const kernels = {
 };
 
 /**
- * The gradient of weights as a long sum over lines, which several fragments share, and the update that adds their parts.
+ * The gradient of weights as a long sum over lines, which several fragments share, and what adds their parts: the update, or where the gradient
+ * is read again, a draw that stores it.
  * @param {import("../lower.js").Lowering} lowering @param {any} group
  * @param {{kernel: string, lines: number, tripsOfLine: number, defines: Record<string, string|number>, reads: ReturnType<import("../lower.js").Lowering["read"]>[]}} sum
  */
 export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, defines, reads }) {
-  const { update, states, gradient } = updateParts(lowering, group);
+  const gradient = group.ops[0].outputs.dw;
+  const fused = find(group, "update");
   const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
   const { shape, bias } = lowering.tensor(gradient);
   const one = lowering.measure({ ...matrixOf(shape), layers, bias });
   // Enough fragments to fill a device or to keep their loops short, and no less than a line each.
   const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
   const splits = Math.max(1, Math.min(lines, least));
-  const stored = lowering.scratch(gradient, { ...one, groups: one.groups * splits, texels: one.texels * splits }).layout;
-  return [
-    lowering.draw(kernel, {
-      trips: Math.ceil(lines / splits) * tripsOfLine,
-      defines: { ...defines, SPLITS: splits, WEIGHT_GROUPS: one.groups },
-      reads,
-      writes: [lowering.write("DW", gradient)],
-      domain: stored,
-    }),
-    lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers }, reads: [lowering.read("DW", gradient), ...states] }),
-  ];
+  const parts = lowering.scratch(fused ? gradient : `parts of ${gradient}`, { ...one, groups: one.groups * splits, texels: one.texels * splits });
+  const sums = lowering.draw(kernel, {
+    trips: Math.ceil(lines / splits) * tripsOfLine,
+    defines: { ...defines, SPLITS: splits, WEIGHT_GROUPS: one.groups },
+    reads,
+    writes: [lowering.write("DW", parts.name)],
+    domain: parts.layout,
+  });
+  const split = { SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers };
+  if (!fused) {
+    return [sums, lowering.draw("sum_parts", { trips: splits, defines: split, reads: [lowering.read("P", parts.name)], writes: [lowering.write("S", gradient)], domain: one })];
+  }
+  const { update, states } = updateParts(lowering, group);
+  return [sums, lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, ...split }, reads: [lowering.read("DW", gradient), ...states] })];
 }

@@ -51,7 +51,15 @@ export const kernels = {
   },
 
   affine_grad_weights(lowering, group) {
-    const { x, dy } = find(group, "affine_grad_weights").inputs;
+    const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
+    if (!find(group, "update")) {
+      return [
+        lowering.draw("affine_grad_weights", {
+          trips: lowering.batchRows / ROW_ALIGNMENT, defines: {}, reads: [lowering.read("X", x), lowering.read("DY", dy)],
+          writes: [lowering.write("DW", outputs.dw)], domain: lowering.layout(outputs.dw),
+        }),
+      ];
+    }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];

@@ -1,11 +1,13 @@
 // Kernels: for each kernel family of the plan, the draws that compute one of its groups. Pure data, no GL.
+import * as clip from "./clip.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as elementwise from "./elementwise.js";
 import * as loss from "./loss.js";
 import * as pool from "./pool.js";
+import * as update from "./update.js";
 
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels };
+export const kernels = { ...dense.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...update.kernels, ...clip.kernels };

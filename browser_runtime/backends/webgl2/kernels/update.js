@@ -6,11 +6,11 @@ import { exactFloat, find } from "./common.js";
 /** What a draw that ends in the update needs: all but the gradient. `states` begins with the parameter. @param {Lowering} lowering @param {any} group */
 export function updateParts(lowering, group) {
   const { inputs, attrs } = find(group, "update");
-  const { dw, ...kept } = inputs;
+  const { dw, factor, ...kept } = inputs;
   const names = Object.keys(kept);
   return {
     gradient: dw,
-    states: names.map((key) => lowering.read(key.toUpperCase(), kept[key])),
+    states: [...names.map((key) => lowering.read(key.toUpperCase(), kept[key])), ...(factor ? [lowering.read("FACTOR", factor)] : [])],
     update: {
       defines: updateDefines(attrs),
       writes: names.map((key) => lowering.write(key.toUpperCase(), kept[key])),
@@ -19,11 +19,22 @@ export function updateParts(lowering, group) {
   };
 }
 
+/** @type {Record<string, import("./index.js").Kernel>} */
+export const kernels = {
+  // Of a gradient that others read too, and which therefore was stored.
+  update(lowering, group) {
+    const { update, states, gradient } = updateParts(lowering, group);
+    const defines = { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 };
+    return [lowering.draw("update", { ...update, trips: 8, defines, reads: [lowering.read("DW", gradient), ...states] })];
+  },
+};
+
 /** What nobody asked for costs nothing. @param {any} attrs as plan/autodiff.js makes them */
 function updateDefines({ rule, clip, multiplier, penalised, shrinks }) {
   return {
     OPTIMIZER: rule,
     ...(clip?.value && { CLIP_VALUE: 1 }),
+    ...(clip?.global_norm && { CLIP_NORM: 1 }),
     ...(penalised && { PENALTY: 1 }),
     ...(shrinks && { DECAY: 1 }),
     ...(multiplier !== 1 && { RATE_SCALE: exactFloat(multiplier) }),
