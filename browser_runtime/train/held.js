@@ -3,11 +3,11 @@
 const BLOCK_BYTES = 64 << 20;
 
 export class Held {
-  /** Reserves nothing yet. @param {number} rows @param {number} columns */
-  constructor(rows, columns) {
+  /** Reserves nothing yet. @param {number} rows @param {number} columns @param {number} [blockBytes] */
+  constructor(rows, columns, blockBytes = BLOCK_BYTES) {
     this.columns = columns;
     this.rows = rows;
-    this.rowsOfBlock = Math.max(1, Math.floor(BLOCK_BYTES / (4 * columns)));
+    this.rowsOfBlock = Math.max(1, Math.floor(blockBytes / (4 * columns)));
     /** @type {Float32Array[]} */
     this.blocks = [];
   }

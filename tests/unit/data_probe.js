@@ -1,6 +1,7 @@
 // data_probe.js: the split and the normalization of the engine as plain values, for test_splits.py and test_normalize.py.
 import { EngineError } from "../../browser_runtime/errors.js";
 import { checkArray, readClasses, valueCheck } from "../../browser_runtime/train/data.js";
+import { Held } from "../../browser_runtime/train/held.js";
 import { fit, normalizationRecord, normalized } from "../../browser_runtime/train/normalization.js";
 import { readRows } from "../../browser_runtime/train/sources.js";
 import { isStratified, split } from "../../browser_runtime/train/split.js";
@@ -28,3 +29,17 @@ export const fitted = (kind, x, train) =>
     const normalization = await fit(kind, x, train.data, valueCheck("x", { loss: "mse" }, "values", 1));
     return { ...normalizationRecord(normalization), x: Float32Array.from(await readRows(normalized(normalization, x), 0, Math.min(FEW, x.shape[0]))) };
   });
+
+/**
+ * Rows that were written in pieces, gathered in another order.
+ * @param {any} x @param {number} blockBytes @param {number[]} pieces rows of each @param {number[]} order
+ */
+export function held({ shape: [rows, columns], data }, blockBytes, pieces, order) {
+  const all = new Held(rows, columns, blockBytes);
+  let first = 0;
+  for (const count of pieces) {
+    all.write(first, data.subarray(first * columns, (first + count) * columns));
+    first += count;
+  }
+  return { shape: [order.length, columns], data: all.gather(order) };
+}
