@@ -5,6 +5,7 @@ import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js"
 import { lower } from "../browser_runtime/backends/webgl2/lower.js";
 import { optimizers } from "../browser_runtime/nn/optimizers.js";
 import { buildPlan } from "../browser_runtime/plan/plan.js";
+import { shapeJobs } from "./lib/shape_jobs.js";
 
 const root = new URL("../shaders/", import.meta.url);
 const files = Object.fromEntries(
@@ -116,6 +117,7 @@ function* spreadJobs() {
 
 /** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
+  yield* shapeJobs(OPTIMIZERS[0], ACTIVATIONS);
   yield* spreadJobs();
   yield* imageJobs();
   yield* groupedJobs();

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from texelgrad.errors import Fault
 from texelgrad.layers import Layer
-from texelgrad.layers.base import MAX_TRIPS, LayerShape
+from texelgrad.layers.base import MAX_SOFTMAX_CHANNELS, MAX_TRIPS, LayerShape
 
 MAX_BATCH = MAX_TRIPS * 16  # rows: the weights' gradient takes 16 a trip
 _MAX_CLASSES = 4 * (MAX_TRIPS // 6)  # softmax goes through 4 classes in 6 trips
@@ -18,7 +18,11 @@ _MAX_CLASSES = 4 * (MAX_TRIPS // 6)  # softmax goes through 4 classes in 6 trips
 def model_faults(layers: Sequence[Layer], shapes: Sequence[LayerShape], loss: str | None) -> Iterator[Fault]:
     """What is too large whatever the batch."""
     for shape in shapes:
-        yield from layers[shape.index].limit_faults(shape, f"model.layers.{shape.index}")
+        layer, field = layers[shape.index], f"model.layers.{shape.index}"
+        yield from layer.limit_faults(shape, field)
+        if layer.applies == "softmax" and shape.output[-1] > MAX_SOFTMAX_CHANNELS:
+            message = f"softmax sums {shape.output[-1]} channels, more than one fragment can"
+            yield Fault(field, message, list(shape.output), f"at most {MAX_SOFTMAX_CHANNELS} channels")
     units = shapes[-1].output[-1]
     if loss == "softmax_cross_entropy" and units > _MAX_CLASSES:
         field = f"model.layers.{len(layers) - 1}.units"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from texelgrad.errors import Fault
-from texelgrad.layers import Flatten, Layer
-from texelgrad.layers.base import LayerShape, Refused, Trainable, Value
+from texelgrad.layers import ActivationLayer, Flatten, Layer
+from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value
 
 INPUT = "input"
 RESERVED = (INPUT, "x", "target", "loss", "correct")
@@ -84,7 +84,8 @@ def _walk(
     values = {} if values is None else values
     values[INPUT] = Value(tuple(model_input), held_input(model_input, layers))
     trained = set[str]()
-    for index, (layer, names) in enumerate(zip(layers, _wiring(layers), strict=True)):
+    wiring = _wiring(layers)
+    for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):
         if not all(name in values for name in names):
             continue  # behind a layer that did not fit
         try:
@@ -99,4 +100,17 @@ def _walk(
         if through or (shape and shape.weights and not frozen):
             trained.add(name)
         if shape:
-            yield replace(shape, index=index, trained=through, frozen=frozen)
+            stored = shape.stored + _kept_besides(layer, layers, wiring, index)
+            yield replace(shape, index=index, trained=through, frozen=frozen, stored=stored)
+
+
+def _kept_besides(layer: Layer, layers: Sequence[Layer], wiring: Sequence[list[str]], index: int) -> int:
+    """Tensors kept for the activation of a layer: what it reads, or -1 where it rides along and what it reads is never stored."""
+    if layer.applies in KEEPS_INPUT or layer.applies == "softmax":
+        return 0 if isinstance(layer, ActivationLayer) else 1
+    if not isinstance(layer, ActivationLayer):
+        return 0
+    (before,) = wiring[index]
+    readers = sum(names.count(before) for names in wiring)
+    maker = next((other for other in layers[:index] if other.name == before), None)
+    return -1 if readers == 1 and maker and maker.applies == "linear" else 0

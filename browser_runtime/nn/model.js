@@ -1,5 +1,6 @@
 // From the job spec to the forward graph: inputs, layers in their order (each reads the one before it, or those that it names), and the loss. No GL.
 import { EngineError } from "../errors.js";
+import { activations } from "./activations.js";
 import { Graph, size } from "./graph.js";
 import { layerTypes } from "./layers/index.js";
 
@@ -63,7 +64,15 @@ export class Model {
   activated(layer, type, inputs, shape, attrs = {}) {
     if (layer.activation === "linear") return this.apply(type, inputs, `${layer.name}.y`, shape, attrs);
     const z = this.apply(type, inputs, `${layer.name}.z`, shape, attrs);
-    return this.apply("activation", { x: z.tensor }, `${layer.name}.y`, shape, { fn: layer.activation });
+    return this.activation(layer.activation, z, `${layer.name}.y`, shape);
+  }
+
+  /**
+   * @param {string} fn one of nn/activations.js @param {Value} x @param {string} name of the output @param {number[]} shape of its tensor
+   * @returns {Value}
+   */
+  activation(fn, x, name, shape) {
+    return this.apply(activations[fn].op ?? "activation", { x: x.tensor }, name, shape, { fn });
   }
 
   /**

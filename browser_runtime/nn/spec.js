@@ -1,6 +1,7 @@
 // The job spec in the page: checked against the one schema (spec_schema.js, made from texelgrad/spec.py), defaults filled in.
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
+import { RELU_LIKE } from "./activations.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
 import { specSchema } from "./spec_schema.js";
@@ -179,7 +180,7 @@ function nameLayers(layers) {
     for (const pair of pairs) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
     if (layer.type === "max_pool2d") layer.stride ??= layer.size;
     // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
-    if ("init" in layer) layer.init = (layer.init ?? (layer.activation === "relu" ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
+    if ("init" in layer) layer.init = (layer.init ?? (RELU_LIKE.includes(layer.activation) ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
   }
 }
 

@@ -1,6 +1,75 @@
 // The job spec as JSON Schema. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.
 export const specSchema = {
   "$defs": {
+    "ActivationLayer": {
+      "additionalProperties": false,
+      "description": "function(x), element by element; softmax over the last axis.",
+      "properties": {
+        "function": {
+          "description": "relu ...; linear is the identity.",
+          "enum": [
+            "linear",
+            "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
+            "sigmoid",
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
+          ],
+          "title": "Function",
+          "type": "string"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "activation",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "function"
+      ],
+      "title": "ActivationLayer",
+      "type": "object"
+    },
     "Adadelta": {
       "additionalProperties": false,
       "description": "The gradient over its running root mean square, times that of the steps so far.",
@@ -389,8 +458,16 @@ export const specSchema = {
           "enum": [
             "linear",
             "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
             "sigmoid",
-            "tanh"
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
           ],
           "title": "Activation",
           "type": "string"
@@ -532,8 +609,16 @@ export const specSchema = {
           "enum": [
             "linear",
             "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
             "sigmoid",
-            "tanh"
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
           ],
           "title": "Activation",
           "type": "string"
@@ -583,7 +668,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "description": "Defaults to he_uniform for relu and its like, else glorot_uniform.",
           "title": "Init"
         },
         "inputs": {
@@ -697,8 +782,16 @@ export const specSchema = {
           "enum": [
             "linear",
             "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
             "sigmoid",
-            "tanh"
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
           ],
           "title": "Activation",
           "type": "string"
@@ -762,7 +855,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "description": "Defaults to he_uniform for relu and its like, else glorot_uniform.",
           "title": "Init"
         },
         "inputs": {
@@ -909,8 +1002,16 @@ export const specSchema = {
           "enum": [
             "linear",
             "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
             "sigmoid",
-            "tanh"
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
           ],
           "title": "Activation",
           "type": "string"
@@ -966,7 +1067,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "description": "Defaults to he_uniform for relu and its like, else glorot_uniform.",
           "title": "Init"
         },
         "inputs": {
@@ -1190,8 +1291,16 @@ export const specSchema = {
           "enum": [
             "linear",
             "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
             "sigmoid",
-            "tanh"
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
           ],
           "title": "Activation",
           "type": "string"
@@ -1220,7 +1329,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Defaults to he_uniform for relu, else glorot_uniform.",
+          "description": "Defaults to he_uniform for relu and its like, else glorot_uniform.",
           "title": "Init"
         },
         "inputs": {
@@ -1768,6 +1877,7 @@ export const specSchema = {
           "items": {
             "discriminator": {
               "mapping": {
+                "activation": "#/$defs/ActivationLayer",
                 "add": "#/$defs/Add",
                 "conv1d": "#/$defs/Conv1d",
                 "conv2d": "#/$defs/Conv2d",
@@ -1799,6 +1909,9 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/Add"
+              },
+              {
+                "$ref": "#/$defs/ActivationLayer"
               }
             ]
           },

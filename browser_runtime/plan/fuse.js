@@ -16,7 +16,7 @@ const LOSS_FAMILY = ["loss", "loss_grad", "accuracy", "activation_grad"];
 
 /**
  * What may follow a kernel's loops in the same fragment. A stage applies where *all* readers of the tensor made so far are of its types.
- * @type {Record<string, {types: string[], when?: (graph: Graph, readers: Op[]) => boolean}[]>}
+ * @type {Record<string, {types: string[], when?: (graph: Graph, readers: Op[], first: Op) => boolean}[]>}
  */
 const epilogues = {
   affine: [{ types: ["activation"], when: isOne }, { types: LOSS_FAMILY, when: seesWholeRows }],
@@ -26,13 +26,18 @@ const epilogues = {
   conv2d: [{ types: ["activation"], when: isOne }],
   conv2d_grad_input: [{ types: ["activation_grad"], when: isOne }],
   conv2d_grad_weights: [{ types: ["update"] }],
-  max_pool2d_grad: [{ types: ["activation_grad"], when: isOne }],
+  max_pool2d_grad: [{ types: ["activation_grad"], when: isOfPooled }],
   add: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
 };
 
 /** A gradient that passes to several activations belongs to none of them. @param {Graph} _graph @param {Op[]} readers */
 function isOne(_graph, readers) {
   return readers.length === 1;
+}
+
+/** The kernel has read what was pooled, and nothing else that a slope could be computed from. @param {Graph} graph @param {Op[]} readers @param {Op} first */
+function isOfPooled(graph, readers, first) {
+  return isOne(graph, readers) && readers[0].inputs.y === first.inputs.x;
 }
 
 /** A fragment holds 4 columns of a row: enough for a loss that treats each output alone, or for up to 4 outputs.
@@ -57,12 +62,13 @@ export function fuse(graph, keep) {
     if (taken.has(first)) continue;
     const ops = [first];
     taken.add(first);
-    // The loss's companions read what it reads; everybody else's epilogue reads what the loops make.
-    let link = first.type === "loss" ? first.inputs.z : Object.values(first.outputs)[0];
+    // The loss's companions read what it reads, which is stored, so that others may too; everybody else's epilogue reads what the loops make.
+    const stored = first.type === "loss";
+    let link = stored ? first.inputs.z : Object.values(first.outputs)[0];
     for (const { types, when } of epilogues[first.type] ?? []) {
-      const readers = graph.ops.filter((op) => !taken.has(op) && Object.values(op.inputs).includes(link));
+      const readers = graph.ops.filter((op) => !taken.has(op) && Object.values(op.inputs).includes(link) && (!stored || types.includes(op.type)));
       const fits = readers.length > 0 && !keep.has(link) && readers.every((op) => types.includes(op.type));
-      if (!fits || (when && !when(graph, readers))) continue;
+      if (!fits || (when && !when(graph, readers, first))) continue;
       for (const op of readers) taken.add(op);
       ops.push(...readers);
       link = Object.values(readers[readers.length - 1].outputs)[0];

@@ -7,6 +7,7 @@ import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
 import { gradFactor, update } from "./optimizers.js";
+import { softmaxChannels, softmaxChannelsGrad } from "./softmax_channels.js";
 import { map, zip } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
@@ -35,8 +36,11 @@ export const ops = {
     const { slopeFromInput, slopeFromOutput } = activations[fn];
     // 0 and not 0 * dy where the slope is 0: an infinite gradient must not become NaN behind a closed relu
     const scale = (/** @type {number} */ slope, /** @type {number} */ gradient) => (slope === 0 ? 0 : slope * gradient);
-    return { dx: zip(x ? map(x, slopeFromInput) : map(y, slopeFromOutput), dy, scale) };
+    const slopes = x || !slopeFromOutput ? map(x, slopeFromInput) : map(y, slopeFromOutput);
+    return { dx: zip(slopes, dy, scale) };
   },
+  softmax_channels: ({ x }) => ({ y: softmaxChannels(x) }),
+  softmax_channels_grad: ({ dy, y }) => ({ dx: softmaxChannelsGrad(dy, y) }),
 
   // the loss and the accuracy of each row; the gradient is that of the mean over the batch
   add: ({ a, b }) => ({ y: zip(a, b, (p, q) => p + q) }),

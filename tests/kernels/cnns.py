@@ -44,6 +44,11 @@ def add(*inputs: str, activation: str = "linear", **fields: Any) -> Layer:
     return {"type": "add", "inputs": list(inputs), "activation": activation, **fields}
 
 
+def activation(function: str, **fields: Any) -> Layer:
+    """An activation as a layer of its own."""
+    return {"type": "activation", "function": function, **fields}
+
+
 FLATTEN: Layer = {"type": "flatten"}
 
 

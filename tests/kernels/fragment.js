@@ -4,7 +4,7 @@ const WIDTH = 1024; // in texels
 
 /**
  * @typedef {object} Job
- * @property {string[]} includes paths below shaders/, put before the expression in this order
+ * @property {string[]} includes paths below shaders/, put before the expression in this order, what one includes first
  * @property {string} expression GLSL of type vec4 (uvec4 for uint32), a function of `x` of that type and of `uint index`,
  *   the texel's number
  * @property {"float32" | "uint32"} dtype of `x` and of the result
@@ -25,7 +25,7 @@ precision highp sampler2D;
 precision highp usampler2D;
 uniform highp ${isFloat ? "sampler2D" : "usampler2D"} source;
 layout(location = 0) out highp ${isFloat ? "vec4" : "uvec4"} result;
-${job.includes.map((name) => bundle[name]).join("\n")}
+${job.includes.map((name) => bundle[name].replace(/^#include.*$/gm, "")).join("\n")}
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   uint index = uint(at.y * ${WIDTH} + at.x);

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .cnns import nodes
+from .curves import VALUES
 from .layer_models import MODELS
-from .oracle import Floats, sigmoid
+from .oracle import Floats
 from .specs import Array, Spec
-
-ACTIVATION: dict[str, Callable[[Floats], Floats]] = {
-    "linear": lambda x: x,
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": sigmoid,
-    "tanh": np.tanh,
-}
 
 
 def trace(
@@ -29,14 +23,14 @@ def trace(
         inputs = [made[name] for name in node.inputs]
         parts = {name.rpartition(".")[2]: weights[name].astype(np.float64) for name in node.weights}
         z = MODELS[node.layer["type"]].numpy(node.layer, parts, inputs)
-        made[node.name] = ACTIVATION[node.layer.get("activation", "linear")](z)
+        made[node.name] = VALUES[node.layer.get("activation", "linear")](z)
         yield node.layer, inputs[0], z
 
 
 def forward(spec: Spec, weights: Mapping[str, Array], x: Array) -> Floats:
     """The last layer's outputs [rows, units]."""
     layer, _, z = list(trace(spec, weights, x))[-1]
-    return ACTIVATION[layer.get("activation", "linear")](z)
+    return VALUES[layer.get("activation", "linear")](z)
 
 
 def row_losses(loss: str, z: Floats, y: Array) -> Floats:

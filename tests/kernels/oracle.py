@@ -14,6 +14,7 @@ import numpy as np
 
 from ..tolerances import DIVISION_MAX_ULP, FLOAT32_ROUNDING, MATH_MAX_ULP, SQRT_MAX_ULP
 from . import windows
+from .curves import sigmoid
 from .windows import Floats, Window
 
 U = FLOAT32_ROUNDING
@@ -147,55 +148,6 @@ def max_pool2d_grad(x: Floats, dy: Floats, window: Window) -> Approx:
     size = windows.max_pool2d_grad(images, np.abs(gradients), window)
     value = windows.max_pool2d_grad(images, gradients, window)
     return Approx(_matrix(value), _matrix((meets[0] * meets[1] - 1) * U * size))
-
-
-# ---- activations ----------------------------------------------------------------------------------------------------
-
-
-def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + exp(-x)), relatively exact on both sides."""
-    e = np.exp(-np.abs(x))
-    return np.where(x < 0, e, 1) / (1 + e)
-
-
-def activation(fn: str, x: Approx) -> Approx:
-    """act(x); the slope between x - error and x + error is at most exp(2 error) times that at x."""
-    grow = np.exp(2 * x.error)
-    match fn:
-        case "linear":
-            return x
-        case "relu":
-            return Approx(np.maximum(x.value, 0), np.where(x.value < -x.error, 0, x.error))
-        case "sigmoid":
-            y = sigmoid(x.value)
-            slope = y * sigmoid(-x.value)
-        case "tanh":
-            y = np.tanh(x.value)
-            slope = 1 / np.cosh(x.value) ** 2
-        case _:
-            raise ValueError(fn)
-    return Approx(y, slope * grow * x.error + MATH * np.abs(y) + TINY)
-
-
-def activation_grad(fn: str, dy: Approx, y: Approx) -> Approx:
-    """DY times the slope at the output y."""
-    match fn:
-        case "linear":
-            return dy
-        case "relu":
-            # y = 0 closes: whether a y within its error of 0 is 0 is the kernel's to say
-            unsure = (y.error > 0) & (np.abs(y.value) <= y.error)
-            slope = (y.value > 0).astype(np.float64)
-            return Approx(slope * dy.value, np.where(unsure, np.abs(dy.value), slope * dy.error))
-        case "sigmoid":
-            slope, sensitivity = y.value * (1 - y.value), np.abs(1 - 2 * y.value)
-        case "tanh":
-            slope, sensitivity = (1 - y.value) * (1 + y.value), 2 * np.abs(y.value)
-        case _:
-            raise ValueError(fn)
-    slope_error = (sensitivity + y.error) * y.error + 3 * U * np.abs(slope)
-    error = np.abs(slope) * dy.error + (np.abs(dy.value) + dy.error) * slope_error
-    return Approx(slope * dy.value, error).plus_roundings(1)
 
 
 # ---- losses: of each row, and the gradient of their mean ------------------------------------------------------------

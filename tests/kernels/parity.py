@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from texelgrad.layers.base import RELU_LIKE
 from texelgrad.rng import RandomStream, Stream
 
 from .cnns import FLATTEN, add, cnn, conv, dense, nodes, pool
 from .layer_models import MODELS, Layer, Shape
+from .layer_models.activation import torch_activation
 from .specs import OPTIMIZERS, Array, Spec
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -101,7 +103,7 @@ class Case:
         return x, z.argmax(axis=1).astype(np.int32)
 
     def initial_weights(self, seed: int) -> Weights:
-        """What the seed gives by docs/page-protocol.md: Glorot, or He before a relu, uniform; biases zero."""
+        """What the seed gives by docs/page-protocol.md: Glorot, or He before a relu and its like, uniform; biases zero."""
         weights: Weights = {}
         index = 0
         for node in nodes(self.spec(seed)):
@@ -110,7 +112,7 @@ class Case:
                     weights[name] = np.zeros(shape, np.float32)
                     continue
                 fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
-                relu = node.layer.get("activation") == "relu"
+                relu = node.layer.get("activation") in RELU_LIKE
                 limit = math.sqrt(3 * (2 / fan_in if relu else 2 / (fan_in + fan_out)))
                 draws = RandomStream(seed, Stream.INIT, index).uniform(math.prod(shape))
                 weights[name] = ((2 * draws - 1) * limit).astype(np.float32).reshape(shape)
@@ -182,10 +184,6 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
     multipliers = {node.name: node.layer.get("lr_multiplier", 1.0) for node in layers}
     optimizer = make(case.options, trained, multipliers)
-    activations: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-        "linear": lambda h: h, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
-    }  # fmt: skip
-
     loss_of = {
         "bce": functional.binary_cross_entropy_with_logits,
         "mse": functional.mse_loss,
@@ -203,7 +201,7 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         for node in layers:
             parts = {name.rpartition(".")[2]: weights[name] for name in node.weights}
             z = MODELS[node.layer["type"]].torch(node.layer, parts, [made[name] for name in node.inputs])
-            made[node.name] = activations[node.layer.get("activation", "linear")](z)
+            made[node.name] = torch_activation(node.layer.get("activation", "linear"))(z)
         loss = loss_of(made[layers[-1].name], target[rows])
         losses[step] = loss.item()
         optimizer.zero_grad()

@@ -10,6 +10,7 @@ import pytest
 
 from ..tolerances import GRADIENT_ATOL, GRADIENT_RTOL
 from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, weights_of
+from .curves import CURVES
 from .harness import BrowserPage
 from .nets import forward, row_losses, trace
 from .specs import ACTIVATIONS, LOSSES, Array, Spec, data_for, mlp, weights_for
@@ -51,8 +52,12 @@ def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
     """How near any relu's input comes to 0, or a window's largest two to each other: differences across a kink are wrong."""
     nearest = np.inf
     for (_, layer, shape), (_, before, z) in zip(named_layers(spec), trace(spec, weights, x), strict=True):
-        if layer.get("activation") == "relu":
-            nearest = min(nearest, float(np.abs(z).min()))
+        function = layer.get("activation")
+        for kink in CURVES[function].kinks if function in CURVES else ():
+            nearest = min(nearest, float(np.abs(z - kink).min()))
+        if layer["type"] == "activation" and layer["function"] in CURVES:
+            kinks = CURVES[layer["function"]].kinks
+            nearest = min([nearest, *(float(np.abs(before - kink).min()) for kink in kinks)])
         if layer["type"] == "max_pool2d":
             seen = Window.of_layer(layer, shape).read(before, -np.inf)
             top = np.sort(seen.reshape(*seen.shape[:3], -1, seen.shape[-1]), axis=3)[:, :, :, -2:]

@@ -45,6 +45,9 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([1], [dense(classes)], "softmax_cross_entropy", 4, None) for classes in (21_844, 21_845, 65_536)],
     ([1], [dense(65_536)], "mse", 4, None),
     ([1], [dense(65_536)], "bce", 4, 4),
+    # softmax over channels: 10 trips for 4 of them, in each of 4 rows
+    *[([1], [dense(channels) | {"activation": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
+    *[([1], [dense(channels), {"type": "activation", "function": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
     # batches: 16 rows a trip
     *[([1], [dense(1)], "mse", rows, batch) for rows, batch in ((524_288, None), (524_289, None), (600_000, 524_288), (600_000, 524_289))],
     # convolutions: places times texels of channels, of the input, and of the output where a gradient goes back

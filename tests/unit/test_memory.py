@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import parse_spec
 
-from tests.kernels.cnns import FLATTEN, Layer, add, conv, conv1d, dense, pool, transpose
+from tests.kernels.cnns import FLATTEN, Layer, activation, add, conv, conv1d, dense, pool, transpose
 from tests.node import call
 
 SGD, MOMENTUM, ADAM = (
@@ -78,6 +78,9 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "a sequence": ((400, 6), [conv1d(32, 9, stride=2), conv1d(32, 5, groups=4), FLATTEN, dense(4)]),
     "one pixel": ((1, 1, 1), [conv(1, 1), FLATTEN, dense(2)]),
     "residual": ((16, 16, 3), [conv(16, padding="same"), conv(16, padding="same"), add("conv2d_1", "conv2d_2", activation="relu"), conv(16, padding="same"), add("add_1", "conv2d_3"), FLATTEN, dense(2)]),
+    "activations": ((16, 16, 3), [conv(16, activation="gelu", padding="same"), conv(8, activation="softmax"), activation("silu"), pool(), activation("relu"), FLATTEN, dense(64), activation("tanh"), dense(2)]),
+    "activations of their own": ((60,), [layer for width in (64, 64, 64, 64) for layer in (dense(width), activation("relu"))] + [dense(2)]),
+    "inputs kept": ((60,), [dense(width, "gelu") for width in (64, 64, 64, 64)] + [dense(2)]),
     "residual mlp": ((30,), [dense(64, "relu"), dense(64, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(64), add("add_1", "dense_3", "dense_1"), dense(2)]),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from texelgrad.spec import JobSpec, parse_spec
 from ..kernels.cnns import (
     FLATTEN,
     Layer,
+    activation,
     add,
     cnn,
     conv,
@@ -75,6 +76,7 @@ LAYER = st.one_of(
     ),
     st.builds(pool, PAIR, stride=st.none() | PAIR, padding=PADDING),
     st.just(FLATTEN),
+    st.builds(activation, st.sampled_from(["relu", "gelu", "softmax"])),
     st.builds(dense, st.integers(1, 9), use_bias=st.booleans()),
 )
 

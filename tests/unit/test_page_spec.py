@@ -206,7 +206,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("model.layers.0.units", 0, "model.layers.0.units", "1"),
     ("model.layers.0.units", "5", "model.layers.0.units", "integer"),
     ("model.layers.0.units", 65537, "model.layers.0.units", "65536"),
-    ("model.layers.0.activation", "gelu", "model.layers.0.activation", "tanh"),
+    ("model.layers.0.activation", "swish", "model.layers.0.activation", "tanh"),
     ("model.layers.0.init", "orthogonal", "model.layers.0.init", "he_normal"),
     ("model.layers.0.use_bias", 0, "model.layers.0.use_bias", "boolean"),
     ("model.layers.0.name", "a b", "model.layers.0.name", "A-Z"),

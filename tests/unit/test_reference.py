@@ -110,6 +110,14 @@ def test_max_pool2d_by_hand(x: ArrayLike, y: ArrayLike, dx: ArrayLike):
             [[(1 - E**2) / (1 + E**2), 0, (E**4 - 1) / (E**4 + 1)]] * 3,
             [[4 / (E + 1 / E) ** 2, 1, 4 / (E**2 + E**-2) ** 2]] * 3,
         ),
+        ("leaky_relu", [[-0.01, 0, 2]] * 3, [[0.01, 0.01, 1]] * 3),
+        ("elu", [[1 / E - 1, 0, 2]] * 3, [[1 / E, 1, 1]] * 3),
+        (
+            "softplus",
+            [[math.log(1 + 1 / E), math.log(2), math.log(1 + E**2)]] * 3,
+            [[1 / (1 + E), 0.5, E**2 / (1 + E**2)]] * 3,
+        ),
+        ("hard_sigmoid", [[1 / 3, 0.5, 5 / 6]] * 3, [[1 / 6, 1 / 6, 1 / 6]] * 3),
     ],
 )
 def test_activations_by_hand(fn: str, y: ArrayLike, slope: ArrayLike):
@@ -118,6 +126,37 @@ def test_activations_by_hand(fn: str, y: ArrayLike, slope: ArrayLike):
     close(op("activation", {"fn": fn}, x=x)["y"], y)
     close(op("activation_grad", {"fn": fn}, dy=dy, y=array(y))["dx"], array(slope) * dy)
     close(op("activation_grad", {"fn": fn}, dy=dy, x=x)["dx"], array(slope) * dy)
+
+
+@pytest.mark.parametrize(
+    ("fn", "y", "slope"),
+    [
+        # Phi(1) = 0.841344746068543, phi(1) = 0.241970724519143
+        ("gelu", [-0.158655253931457, 0, 0.841344746068543], [-0.083315470587687, 0.5, 1.083315470587687]),
+        (
+            "silu",
+            [-1 / (1 + E), 0, E / (1 + E)],
+            [(1 + E - E) / (1 + E) - E / (1 + E) ** 2, 0.5, E / (1 + E) + E / (1 + E) ** 2],
+        ),
+        ("hard_swish", [-1 / 3, 0, 2 / 3], [1 / 6, 0.5, 5 / 6]),
+    ],
+)
+def test_activations_whose_slope_needs_the_input_by_hand(fn: str, y: list[float], slope: list[float]):
+    """At -1, 0 and 1."""
+    x, dy = array([-1, 0, 1]), array([3, -1, 2])
+    np.testing.assert_allclose(op("activation", {"fn": fn}, x=x)["y"], y, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        op("activation_grad", {"fn": fn}, dy=dy, x=x)["dx"], slope * dy, rtol=0, atol=1e-14
+    )
+
+
+def test_softmax_channels_by_hand():
+    """Equal inputs give equal shares; the gradient sums to 0 over the channels."""
+    x = array([[0, 0, 0], [math.log(2), 0, 0], [1000, 0, -1000]])
+    y = array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 4, 1 / 4], [1, 0, 0]])
+    close(op("softmax_channels", x=x)["y"], y)
+    dx = op("softmax_channels_grad", dy=A, y=y)["dx"]
+    close(dx, [[-1 / 3, 0, 1 / 3], [-3 / 8, 1 / 16, 5 / 16], [0, 0, 0]])
 
 
 def test_bce_by_hand():

@@ -51,7 +51,17 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+    "softplus": functional.softplus,
+    # PyTorch's own functions have 1 / 6 as a float32 even in float64
+    "hard_sigmoid": lambda x: torch.clamp((x + 3) / 6, 0, 1),
+    "hard_swish": lambda x: x * torch.clamp((x + 3) / 6, 0, 1),
 }
+FROM_INPUT = ("gelu", "silu", "hard_swish")
+FAR = (-1e300, -700, -100, 100, 700, 1e300, math.inf, -math.inf)
 
 
 @pytest.mark.parametrize("fn", ACTIVATIONS)
@@ -61,18 +71,31 @@ def test_activations_against_torch(fn: str):
     y = ACTIVATIONS[fn](x)
     y.backward(torch.tensor(dy))  # pyright: ignore[reportUnknownMemberType]
     matches(op("activation", {"fn": fn}, x=x.detach().numpy())["y"], y)
-    matches(op("activation_grad", {"fn": fn}, dy=dy, y=y.detach().numpy())["dx"], x.grad)
+    if fn not in FROM_INPUT:
+        matches(op("activation_grad", {"fn": fn}, dy=dy, y=y.detach().numpy())["dx"], x.grad)
     matches(op("activation_grad", {"fn": fn}, dy=dy, x=x.detach().numpy())["dx"], x.grad)
-    far = array([-1e300, -700, -100, 100, 700, 1e300, math.inf, -math.inf])
+    # PyTorch's softplus is x from 20 on
+    far = array([value for value in FAR if fn != "softplus" or abs(value) != 700])
     got = op("activation", {"fn": fn}, x=far)["y"]
     np.testing.assert_allclose(got, ACTIVATIONS[fn](torch.tensor(far)).numpy(), rtol=REFERENCE_RTOL, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (2, 7), (2, 3, 2, 5)])
+def test_softmax_channels_against_torch(shape: tuple[int, ...]):
+    """Values and gradients over the last axis, with inputs whose exponentials overflow."""
+    x, dy = leaf(normal(1, *shape) * 300), normal(2, *shape)
+    y = torch.softmax(x, dim=-1)
+    y.backward(torch.tensor(dy))  # pyright: ignore[reportUnknownMemberType]
+    matches(op("softmax_channels", x=x.detach().numpy())["y"], y)
+    matches(op("softmax_channels_grad", dy=dy, y=y.detach().numpy())["dx"], x.grad)
 
 
 @pytest.mark.parametrize("fn", ACTIVATIONS)
 def test_activations_keep_nan(fn: str):
     """NaN in is NaN out, and NaN gradients pass wherever the output is NaN."""
     assert np.isnan(op("activation", {"fn": fn}, x=array([math.nan]))["y"][0])
-    assert np.isnan(op("activation_grad", {"fn": fn}, dy=array([math.nan]), y=array([math.nan]))["dx"][0])
+    of = {"x" if fn in FROM_INPUT else "y": array([math.nan])}
+    assert np.isnan(op("activation_grad", {"fn": fn}, dy=array([math.nan]), **of)["dx"][0])
 
 
 def torch_loss(fn: str, z: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:

@@ -139,7 +139,12 @@ def test_xavier_is_glorot():
         ("model.layers.1.units", 1.5, "model.layers.1.units", "an integer"),
         ("model.layers.1.units", True, "model.layers.1.units", "an integer"),
         ("model.layers.1.units", MISSING, "model.layers.1.units", "an integer, 1 <= units <= 65536"),
-        ("model.layers.1.activation", "swish", "model.layers.1.activation", "linear, relu, sigmoid or tanh"),
+        (
+            "model.layers.1.activation",
+            "swish",
+            "model.layers.1.activation",
+            "hard_sigmoid, hard_swish or softmax",
+        ),
         ("model.layers.1.init", "zeros", "model.layers.1.init", "glorot_uniform"),
         ("model.layers.1.bias_init", "ones", "model.layers.1.bias_init", "zeros"),
         ("model.layers.1.use_bias", 0, "model.layers.1.use_bias", "true or false"),

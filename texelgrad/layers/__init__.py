@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from texelgrad.layers.activation import ActivationLayer
 from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
 from texelgrad.layers.merge import Add
@@ -13,5 +14,6 @@ from texelgrad.layers.pool import MaxPool2d
 from texelgrad.layers.shape import Flatten
 
 Layer = Annotated[
-    Dense | Conv2d | Conv1d | Conv2dTranspose | MaxPool2d | Flatten | Add, Field(discriminator="type")
+    Dense | Conv2d | Conv1d | Conv2dTranspose | MaxPool2d | Flatten | Add | ActivationLayer,
+    Field(discriminator="type"),
 ]

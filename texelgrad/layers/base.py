@@ -16,7 +16,14 @@ Shape = tuple[int, ...]
 Init = Literal[
     "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal"
 ]
-Activation = Literal["linear", "relu", "sigmoid", "tanh"]
+Activation = Literal[
+    "linear", "relu", "leaky_relu", "elu", "gelu", "silu", "sigmoid", "tanh", "softplus",
+    "hard_sigmoid", "hard_swish", "softmax",
+]  # fmt: skip
+RELU_LIKE = ("relu", "leaky_relu", "elu", "gelu", "silu", "hard_swish")
+"""They pass what is positive and damp what is negative: He's initialisation suits them."""
+KEEPS_INPUT = ("gelu", "silu", "hard_swish")
+"""Their slope is computed from the input, which the engine therefore keeps (browser_runtime/nn/activations.js)."""
 
 MAX_TRIPS = 32_768
 """Loop trips of one fragment of the engine, all its loops together."""
@@ -24,6 +31,10 @@ ROWS = 4
 """Samples that one fragment of the engine writes."""
 ROW_LANES = 32
 """Trips of an epilogue's loops over rows and lanes."""
+
+
+MAX_SOFTMAX_CHANNELS = (MAX_TRIPS // ROWS - 4) // 10 * 4
+"""A fragment goes through the channels of ROWS pixels twice, 5 trips for 4 of them, and 4 trips besides."""
 
 
 class Refused(Exception):
@@ -88,6 +99,11 @@ class LayerBase(Strict):
         """Its type, which each class narrows to its own."""
         return cast(Any, self).type
 
+    @property
+    def applies(self) -> Activation | None:
+        """The activation behind what it computes; None where it takes none."""
+        return getattr(self, "activation", None)
+
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape | None, Value]:
         """What the layer computes (None: nothing), and the value that it makes. Raises Refused."""
         raise NotImplementedError
@@ -111,14 +127,14 @@ class Weighted(Trainable):
 
     activation: Activation = "linear"
     init: Init | None = Field(
-        default=None, description="Defaults to he_uniform for relu, else glorot_uniform."
+        default=None, description="Defaults to he_uniform for relu and its like, else glorot_uniform."
     )
     bias_init: Literal["zeros"] = "zeros"
     use_bias: bool = True
 
     @model_validator(mode="after")
     def _fill_in(self) -> Self:
-        init = self.init or ("he_uniform" if self.activation == "relu" else "glorot_uniform")
+        init = self.init or ("he_uniform" if self.activation in RELU_LIKE else "glorot_uniform")
         self.init = cast(Init, init.replace("xavier", "glorot"))
         return self
 

@@ -1,4 +1,5 @@
 // Layer types: from a layer of the spec to ops of the graph. One table for all families; texelgrad/layers/ holds their fields and shapes in Python.
+import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as merge from "./merge.js";
@@ -15,4 +16,4 @@ import * as shape from "./shape.js";
  */
 
 /** @type {Record<string, LayerType>} */
-export const layerTypes = { ...dense.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers };
+export const layerTypes = { ...dense.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers, ...activation.layers };

@@ -1,4 +1,5 @@
 // The primitive ops' gradients, as graph builders, one table for all families. Formulas stand in reference/, kernels in shaders/.
+import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as elementwise from "./elementwise.js";
 import * as linear from "./linear.js";
@@ -23,4 +24,4 @@ import * as pool from "./pool.js";
  */
 
 /** @type {Record<string, Backward>} */
-export const backward = { ...linear.backward, ...conv.backward, ...pool.backward, ...elementwise.backward };
+export const backward = { ...linear.backward, ...conv.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };

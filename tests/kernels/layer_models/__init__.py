@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .activation import ACTIVATION
 from .base import Layer, LayerModel, Shape
 from .core import CORE
 from .linear import LINEAR
 
-MODELS: dict[str, LayerModel] = {**CORE, **LINEAR}
+MODELS: dict[str, LayerModel] = {**CORE, **LINEAR, **ACTIVATION}
 
 __all__ = ["MODELS", "Layer", "LayerModel", "Shape"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .activation import ACTIVATION
 from .base import OpRun, Oracle
 from .core import CORE
 from .optimizers import OPTIMIZERS
 
-ORACLES: dict[str, Oracle] = {**CORE, **OPTIMIZERS}
+ORACLES: dict[str, Oracle] = {**CORE, **OPTIMIZERS, **ACTIVATION}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

@@ -25,6 +25,11 @@ class OpRun:
     """The whole step: optimizer, lr, t, rows ..."""
 
     @property
+    def channels(self) -> int:
+        """Of a pixel of the first tensor that was read."""
+        return next(iter(self.layouts.values()))["channels"]
+
+    @property
     def read(self) -> dict[str, Floats]:
         """What a kernel's loops read is exact."""
         return {key: value.value for key, value in self.inputs.items()}

@@ -67,10 +67,6 @@ CORE: dict[str, Oracle] = {
     "max_pool2d_grad": lambda run: {
         "dx": oracle.max_pool2d_grad(run.read["x"], run.read["dy"], Window.of_attrs(run.attrs))
     },
-    "activation": lambda run: {"y": oracle.activation(run.attrs["fn"], run.inputs["x"])},
-    "activation_grad": lambda run: {
-        "dx": oracle.activation_grad(run.attrs["fn"], run.inputs["dy"], run.inputs["y"])
-    },
     "add": _add,
     "loss": _loss,
     "loss_grad": _loss_grad,

@@ -1,20 +1,8 @@
 // Ops on single elements, where no other kernel takes them along.
-import { ACTIVATIONS, activationOf, find, slopeSource } from "./common.js";
+import { activationOf, find, slopeSource } from "./common.js";
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
-  activation_grad(lowering, { ops: [{ inputs, outputs, attrs }] }) {
-    return [
-      lowering.draw("activation_grad", {
-        trips: 0,
-        defines: { GRAD_ACTIVATION: ACTIVATIONS[attrs.fn] },
-        reads: [lowering.read("DY", inputs.dy), lowering.read("Y", inputs.y)],
-        writes: [lowering.write("DX", outputs.dx)],
-        domain: lowering.layout(outputs.dx),
-      }),
-    ];
-  },
-
   add(lowering, group) {
     const { inputs, outputs } = find(group, "add");
     const activation = find(group, "activation");

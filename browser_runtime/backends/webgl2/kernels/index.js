@@ -1,4 +1,5 @@
 // Kernels: for each kernel family of the plan, the draws that compute one of its groups. Pure data, no GL.
+import * as activation from "./activation.js";
 import * as clip from "./clip.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
@@ -10,4 +11,4 @@ import * as update from "./update.js";
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...update.kernels, ...clip.kernels };
+export const kernels = { ...dense.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...update.kernels, ...clip.kernels, ...activation.kernels };

@@ -42,6 +42,11 @@ export const kernels = {
   loss(lowering, group) {
     const { z } = find(group, "loss").inputs;
     const logits = lowering.read("Z", z);
+    if (find(group, "loss").attrs.fn !== "softmax_cross_entropy") {
+      const domain = lowering.lossDomain(z);
+      const { defines, reads, writes } = lossParts(lowering, group, domain);
+      return [lowering.draw("pointwise_loss", { trips: ROW_LANES, defines, reads: [logits, ...reads], writes, domain })];
+    }
     // A row's texels twice, and each lane of the second time.
     const { texelsPerRow } = logits.place.layout;
     const trips = 6 * texelsPerRow;
