@@ -98,6 +98,24 @@ function* groupedJobs() {
   }
 }
 
+/** Normalizations: of rows and pixels, of groups that fill texels and do not, of batches; sums in one draw and in two. @yields {{spec: object, labels: string, batch: number}} */
+function* normJobs() {
+  for (const activation of ACTIVATIONS) {
+    for (const optimizer of OPTIMIZERS) {
+      const norm = (type, name, more = {}) => ({ type, name, eps: 1e-5, activation, ...more });
+      const conv = { type: "conv2d", filters: 6, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation, init: "he_uniform", use_bias: false };
+      for (const side of [5, 24]) {
+        const layers = [
+          norm("batch_norm", "b1", { momentum: 0.1 }), { ...conv, name: "c1" }, norm("group_norm", "g1", { groups: 2 }), { ...conv, filters: 8, name: "c2" }, norm("group_norm", "g2", { groups: 2 }),
+          { ...conv, name: "c3" }, norm("batch_norm", "b2", { momentum: 1 }), norm("layer_norm", "l1"), { type: "flatten", name: "f" }, dense("d1", 9, activation), norm("layer_norm", "l2"),
+          norm("batch_norm", "b3", { momentum: 0.1 }), dense("d2", 3, "linear"),
+        ];
+        yield { spec: { model: { input: [side, side, 3], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16 } }, labels: "values", batch: 16 };
+      }
+    }
+  }
+}
+
 /** Transposed convolutions, and those of one row. @yields {{spec: object, labels: string, batch: number}} */
 function* spreadJobs() {
   for (const activation of ACTIVATIONS) {
@@ -118,6 +136,7 @@ function* spreadJobs() {
 /** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
   yield* shapeJobs(OPTIMIZERS[0], ACTIVATIONS);
+  yield* normJobs();
   yield* spreadJobs();
   yield* imageJobs();
   yield* groupedJobs();

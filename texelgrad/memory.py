@@ -24,6 +24,8 @@ _FRAGMENTS = 8192
 _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
 _MAX_TEXTURE_SIZE = 8192
+_ALONE = 64  # pixels of 4 samples that one fragment sums alone, for a channel's statistics and gradients
+_MAX_PARTS = 2048
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 _RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
 _RING_BYTES = _RESIDENT_BYTES // 16
@@ -61,10 +63,15 @@ def texture_bytes(sizes: Sizes) -> int:
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
     total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if layer.lines)
+    total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
     # may find the textures of both taken. Folded and plain tensors share no texture.
-    outputs = [texels(layer.output) for layer in sizes.layers for _ in range(layer.stored)]
+    outputs = [
+        columns
+        for layer in sizes.layers
+        for columns in (*([layer.sums.sets] if layer.sums and layer.sums.sets else []), *[texels(layer.output)] * layer.stored)
+    ]
     dips = [
         0,
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
@@ -132,6 +139,24 @@ def _splits(layer: LayerShape, batch: int) -> int:
     lines = batch // 4 * height
     short = math.ceil(lines / max(1, _MAX_TRIPS // width))
     return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short)))
+
+
+def _statistics(layer: LayerShape, batch: int, stage: int) -> int:
+    """Bytes of what a normalization sums up, but for the statistics of each sample, which are kept as outputs are."""
+    if not (sums := layer.sums):
+        return 0
+    spots = batch // 4 * sums.pixels
+    if spots > _ALONE:
+        spots = max(16, math.ceil(math.sqrt(spots)), math.ceil(spots / _MAX_PARTS))
+    parts = math.ceil(batch // 4 * sums.pixels / spots)
+    total = (1 + parts) * _weights(layer, 4)  # the gradient of gamma and beta, and its parts
+    if sums.sets:
+        total += _tensor(batch, sums.sets)  # sums of the backward pass
+        phases = (batch, stage, stage) if sums.parts > 1 else ()  # training, evaluation, prediction
+        return total + sum(_tensor(rows, sums.sets * sums.parts) for rows in phases)
+    columns = math.ceil(sums.channels / 4)
+    # Mean and variance of the batch, and the running ones, which ping-pong.
+    return total + 6 * _tensor(1, columns, 1) + (_tensor(2 * parts, columns, 2) if parts > 1 else 0)
 
 
 def _folded(texels: int, layers: int, texel_bytes: int) -> int:

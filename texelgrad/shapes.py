@@ -155,6 +155,7 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         train_rows, _ = split_rows(x.rows, data.validation)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
             yield from _train_faults(train, train_rows)
+            yield from _variance_faults(train, train_rows, _shapes(model) if model else [])
 
 
 def _count(layers: Sequence[LayerShape]) -> int:
@@ -214,6 +215,17 @@ def _train_faults(train: Train, train_rows: int) -> Iterator[Fault]:
     if train.epochs is not None and train.epochs * per_epoch > MAX_STEPS:
         message = f"makes {train.epochs * per_epoch} steps of {per_epoch} an epoch"
         yield Fault("train.epochs", message, train.epochs, f"at most {MAX_STEPS // per_epoch}")
+
+
+def _variance_faults(train: Train, train_rows: int, shapes: Sequence[LayerShape]) -> Iterator[Fault]:
+    """Batch normalization needs a variance: of at least 2 values of each channel, in the last batch too."""
+    batch = min(train.batch_size or train_rows, train_rows)
+    last = train_rows % batch or batch
+    of_rows = (shape for shape in shapes if shape.sums and shape.sums.sets == 0 and shape.sums.pixels == 1)
+    if last == 1 and not all(shape.frozen for shape in of_rows):
+        message = f"leaves a batch of 1 of the {train_rows} training rows, of which batch_norm has no variance"
+        legal = "one that leaves at least 2 rows" if train_rows > 1 else "at least 2 training rows"
+        yield Fault("train.batch_size", message, train.batch_size, legal)
 
 
 def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[Fault]:

@@ -517,6 +517,104 @@ export const specSchema = {
       "title": "Add",
       "type": "object"
     },
+    "BatchNorm": {
+      "additionalProperties": false,
+      "description": "Each channel by its mean and variance over the batch, height and width; running ones in evaluation.\n\nAs PyTorch: running = (1 - momentum) * running + momentum * batch, the variance there over n - 1. A frozen one normalizes by its\nrunning statistics in training too, and leaves them as they are.",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
+            "sigmoid",
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "eps": {
+          "default": 1e-05,
+          "description": "Added to the variance.",
+          "maximum": 1,
+          "minimum": 1e-12,
+          "title": "Eps",
+          "type": "number"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "momentum": {
+          "default": 0.1,
+          "description": "Share of the new batch in the running statistics, as in PyTorch.",
+          "maximum": 1,
+          "minimum": 0,
+          "title": "Momentum",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "batch_norm",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "BatchNorm",
+      "type": "object"
+    },
     "Checkpoint": {
       "additionalProperties": false,
       "description": "How often the state is saved; null: only the final weights.",
@@ -1519,6 +1617,194 @@ export const specSchema = {
       "title": "Flatten",
       "type": "object"
     },
+    "GroupNorm": {
+      "additionalProperties": false,
+      "description": "Over groups of channels, height and width of each sample.",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
+            "sigmoid",
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "eps": {
+          "default": 1e-05,
+          "description": "Added to the variance.",
+          "maximum": 1,
+          "minimum": 1e-12,
+          "title": "Eps",
+          "type": "number"
+        },
+        "groups": {
+          "description": "Divides the number of channels.",
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Groups",
+          "type": "integer"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "group_norm",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "groups"
+      ],
+      "title": "GroupNorm",
+      "type": "object"
+    },
+    "LayerNorm": {
+      "additionalProperties": false,
+      "description": "Over the last axis: the values of a row, or the channels of each pixel.",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
+            "sigmoid",
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "eps": {
+          "default": 1e-05,
+          "description": "Added to the variance.",
+          "maximum": 1,
+          "minimum": 1e-12,
+          "title": "Eps",
+          "type": "number"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "layer_norm",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "LayerNorm",
+      "type": "object"
+    },
     "Limits": {
       "additionalProperties": false,
       "description": "What the job may use; null leaves it to the service.",
@@ -1879,11 +2165,14 @@ export const specSchema = {
               "mapping": {
                 "activation": "#/$defs/ActivationLayer",
                 "add": "#/$defs/Add",
+                "batch_norm": "#/$defs/BatchNorm",
                 "conv1d": "#/$defs/Conv1d",
                 "conv2d": "#/$defs/Conv2d",
                 "conv2d_transpose": "#/$defs/Conv2dTranspose",
                 "dense": "#/$defs/Dense",
                 "flatten": "#/$defs/Flatten",
+                "group_norm": "#/$defs/GroupNorm",
+                "layer_norm": "#/$defs/LayerNorm",
                 "max_pool2d": "#/$defs/MaxPool2d"
               },
               "propertyName": "type"
@@ -1891,6 +2180,15 @@ export const specSchema = {
             "oneOf": [
               {
                 "$ref": "#/$defs/Dense"
+              },
+              {
+                "$ref": "#/$defs/BatchNorm"
+              },
+              {
+                "$ref": "#/$defs/LayerNorm"
+              },
+              {
+                "$ref": "#/$defs/GroupNorm"
               },
               {
                 "$ref": "#/$defs/Conv2d"

@@ -27,6 +27,13 @@ const epilogues = {
   conv2d_grad_input: [{ types: ["activation_grad"], when: isOne }],
   conv2d_grad_weights: [{ types: ["update"] }],
   max_pool2d_grad: [{ types: ["activation_grad"], when: isOfPooled }],
+  sample_norm: [{ types: ["activation"], when: isOne }],
+  sample_norm_grad_input: [{ types: ["activation_grad"], when: isOne }],
+  sample_norm_grad_weights: [{ types: ["update"] }],
+  batch_norm: [{ types: ["activation"], when: isOne }],
+  batch_norm_grad_scale: [{ types: ["activation_grad"], when: isOne }],
+  batch_norm_grad_input: [{ types: ["activation_grad"], when: isOne }],
+  batch_norm_grad_weights: [{ types: ["update"] }],
   add: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
 };
 

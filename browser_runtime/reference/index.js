@@ -1,5 +1,6 @@
 // index.js: every op of the engine in float64 by the name it has in the graph: inputs and attributes in, outputs out.
 import { activations } from "./activations.js";
+import { batchNorm, batchNormGradInput, batchNormGradScale, batchNormGradWeights, batchNormStatistics } from "./batch_norm.js";
 import { conv2d, conv2dGradInput, conv2dGradWeights } from "./conv2d.js";
 import { dense, denseGradInput, denseGradWeights } from "./dense.js";
 import { gather } from "./gather.js";
@@ -7,6 +8,7 @@ import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
 import { gradFactor, update } from "./optimizers.js";
+import { sampleNorm, sampleNormGradInput, sampleNormGradSums, sampleNormGradWeights, sampleNormStatistics } from "./sample_norm.js";
 import { softmaxChannels, softmaxChannelsGrad } from "./softmax_channels.js";
 import { map, zip } from "./tensor.js";
 
@@ -48,6 +50,20 @@ export const ops = {
   loss: ({ z, target }, { fn, labels }) => ({ loss: lossRows(fn, z, target, labels) }),
   loss_grad: ({ z, target }, { fn, labels }) => ({ dz: lossGrad(fn, z, target, labels) }),
   accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
+
+  sample_norm_statistics: ({ x }, sets) => ({ s: sampleNormStatistics(x, sets) }),
+  sample_norm: ({ x, s, gamma, beta }, sets) => ({ y: sampleNorm(x, s, gamma, beta, sets) }),
+  sample_norm_grad_sums: ({ x, s, dy, gamma }, sets) => ({ sums: sampleNormGradSums(x, s, dy, gamma, sets) }),
+  sample_norm_grad_input: ({ x, s, sums, dy, gamma }, sets) => ({ dx: sampleNormGradInput(x, s, sums, dy, gamma, sets) }),
+  sample_norm_grad_weights: ({ x, s, dy }, sets) => sampleNormGradWeights(x, s, dy, sets),
+
+  batch_norm_statistics: ({ x, running_mean, running_var }, attrs) => batchNormStatistics(x, running_mean, running_var, attrs),
+  batch_norm: ({ x, mean, variance, gamma, beta }, attrs) => ({ y: batchNorm(x, mean, variance, gamma, beta, attrs) }),
+  batch_norm_grad_weights: ({ x, mean, variance, dy }, attrs) => batchNormGradWeights(x, mean, variance, dy, attrs),
+  batch_norm_grad_scale: ({ variance, dy, gamma }, attrs) => ({ dx: batchNormGradScale(variance, dy, gamma, attrs) }),
+  batch_norm_grad_input: ({ x, mean, variance, dy, gamma, dgamma, dbeta }, attrs) => ({
+    dx: batchNormGradInput(x, mean, variance, dy, gamma, { gamma: dgamma, beta: dbeta }, attrs),
+  }),
 
   grad_factor: ({ gradients }, { clip }) => ({ factor: gradFactor(gradients, clip.global_norm) }),
   update: ({ w, dw, ...states }, { optimizer, lr, multiplier = 1, ...step }) => update(w, dw, states, optimizer, { ...step, lr: lr * multiplier }),

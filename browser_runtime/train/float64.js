@@ -14,6 +14,12 @@ export const parameter = (shape, kernel, bias) => ({ kernel: tensor(shape, kerne
 /** Flattening moves nothing: a dense layer reads an image as a row. @param {Tensor} x @returns {Tensor} */
 const rows = ({ shape, data }) => ({ shape: [shape[0], data.length / shape[0]], data });
 
+/** gamma and beta are a parameter with its bias. @param {{w: Parameter}} inputs */
+const scaled = ({ w, ...others }) => ({ ...others, gamma: w.kernel, beta: w.bias });
+
+/** @param {Record<string, Tensor>} gradients */
+const scaleGradient = ({ gamma, beta }) => ({ dw: { kernel: gamma, bias: beta } });
+
 /** How the reference names what a graph op reads and writes. @type {Record<string, (inputs: Record<string, any>, attrs: any) => Record<string, any>>} */
 const adapters = {
   affine: ({ x, w }) => reference.affine({ x: rows(x), kernel: w.kernel, bias: w.bias }, {}),
@@ -22,6 +28,15 @@ const adapters = {
   conv2d: ({ x, w }, attrs) => reference.conv2d({ x, kernel: w.kernel, bias: w.bias }, attrs),
   conv2d_grad_input: ({ dy, w }, attrs) => reference.conv2d_grad_input({ dy, kernel: w.kernel }, attrs),
   conv2d_grad_weights: (inputs, attrs) => ({ dw: reference.conv2d_grad_weights(inputs, attrs) }),
+  sample_norm: (/** @type {any} */ inputs, attrs) => reference.sample_norm(scaled(inputs), attrs),
+  sample_norm_grad_sums: (/** @type {any} */ inputs, attrs) => reference.sample_norm_grad_sums(scaled(inputs), attrs),
+  sample_norm_grad_input: (/** @type {any} */ inputs, attrs) => reference.sample_norm_grad_input(scaled(inputs), attrs),
+  sample_norm_grad_weights: (inputs, attrs) => scaleGradient(reference.sample_norm_grad_weights(inputs, attrs)),
+  batch_norm: (/** @type {any} */ inputs, attrs) => reference.batch_norm(scaled(inputs), attrs),
+  batch_norm_grad_weights: (inputs, attrs) => scaleGradient(reference.batch_norm_grad_weights(inputs, attrs)),
+  batch_norm_grad_scale: (/** @type {any} */ inputs, attrs) => reference.batch_norm_grad_scale(scaled(inputs), attrs),
+  batch_norm_grad_input: ({ dw, ...inputs }, attrs) =>
+    reference.batch_norm_grad_input({ ...scaled(/** @type {any} */ (inputs)), dgamma: dw.kernel, dbeta: dw.bias }, attrs),
   grad_factor: (gradients, attrs) =>
     reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {

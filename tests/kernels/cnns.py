@@ -86,6 +86,15 @@ class Node:
         parts = MODELS[self.layer["type"]].weights(self.layer, self.shapes)
         return {f"{self.name}.{part}": shape for part, shape in parts.items()}
 
+    def initial(self, name: str) -> float:
+        """What a weight by its name begins as, unless it is drawn."""
+        return MODELS[self.layer["type"]].initial.get(name.rpartition(".")[2], 0)
+
+    @property
+    def buffers(self) -> list[str]:
+        """Names of those that steps write and nothing trains."""
+        return [f"{self.name}.{part}" for part in MODELS[self.layer["type"]].buffers]
+
 
 def output_shape(layer: Layer, shape: Shape) -> Shape:
     """What a layer makes of one input of this shape."""
@@ -119,6 +128,17 @@ def kernel_shapes(spec: Spec) -> dict[str, Shape]:
     return {name: shape for name, shape in found.items() if shape is not None}
 
 
+def buffers_of(spec: Spec) -> list[str]:
+    """Names of all that steps write and nothing trains."""
+    return [name for node in nodes(spec) for name in node.buffers]
+
+
+def untrained(spec: Spec) -> list[str]:
+    """Names of all that has no gradient: buffers, and the weights of frozen layers."""
+    frozen = [node for node in nodes(spec) if not node.layer.get("trainable", True)]
+    return [*buffers_of(spec), *(name for node in frozen for name in node.weights)]
+
+
 def weights_of(spec: Spec, *, seed: int = 1) -> dict[str, Array]:
     """Kernels that keep unit variance from layer to layer, and biases that are not 0."""
     random = np.random.default_rng(seed + 100)
@@ -126,7 +146,10 @@ def weights_of(spec: Spec, *, seed: int = 1) -> dict[str, Array]:
     for node in nodes(spec):
         for name, shape in node.weights.items():
             scale = 1 / np.sqrt(math.prod(shape[:-1])) if len(shape) > 1 else 0.5
-            weights[name] = (random.normal(size=shape) * scale).astype(np.float32)
+            values = node.initial(name) + random.normal(size=shape) * scale
+            if name.endswith(".running_var"):
+                values = 0.1 + np.abs(values)
+            weights[name] = values.astype(np.float32)
     return weights
 
 

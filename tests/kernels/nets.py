@@ -15,21 +15,22 @@ from .specs import Array, Spec
 
 
 def trace(
-    spec: Spec, weights: Mapping[str, Array], x: Array
+    spec: Spec, weights: Mapping[str, Array], x: Array, *, training: bool = False
 ) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
-    """Each layer with its first input and, before its activation, its output."""
+    """Each layer with its first input and, before its activation, its output; in evaluation, or in a training step."""
     made: dict[str, Floats] = {"input": x.astype(np.float64)}
     for node in nodes(spec):
         inputs = [made[name] for name in node.inputs]
         parts = {name.rpartition(".")[2]: weights[name].astype(np.float64) for name in node.weights}
-        z = MODELS[node.layer["type"]].numpy(node.layer, parts, inputs)
+        model = MODELS[node.layer["type"]]
+        z = ((training and model.trained) or model.numpy)(node.layer, parts, inputs)
         made[node.name] = VALUES[node.layer.get("activation", "linear")](z)
         yield node.layer, inputs[0], z
 
 
-def forward(spec: Spec, weights: Mapping[str, Array], x: Array) -> Floats:
+def forward(spec: Spec, weights: Mapping[str, Array], x: Array, *, training: bool = False) -> Floats:
     """The last layer's outputs [rows, units]."""
-    layer, _, z = list(trace(spec, weights, x))[-1]
+    layer, _, z = list(trace(spec, weights, x, training=training))[-1]
     return VALUES[layer.get("activation", "linear")](z)
 
 

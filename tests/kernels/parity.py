@@ -18,7 +18,7 @@ import numpy as np
 from texelgrad.layers.base import RELU_LIKE
 from texelgrad.rng import RandomStream, Stream
 
-from .cnns import FLATTEN, add, cnn, conv, dense, nodes, pool
+from .cnns import FLATTEN, add, buffers_of, cnn, conv, dense, nodes, pool
 from .layer_models import MODELS, Layer, Shape
 from .layer_models.activation import torch_activation
 from .specs import OPTIMIZERS, Array, Spec
@@ -109,14 +109,14 @@ class Case:
         for node in nodes(self.spec(seed)):
             for name, shape in node.weights.items():
                 if not name.endswith(".kernel"):
-                    weights[name] = np.zeros(shape, np.float32)
+                    weights[name] = np.full(shape, node.initial(name), np.float32)
                     continue
                 fan_in, fan_out = math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
                 relu = node.layer.get("activation") in RELU_LIKE
                 limit = math.sqrt(3 * (2 / fan_in if relu else 2 / (fan_in + fan_out)))
                 draws = RandomStream(seed, Stream.INIT, index).uniform(math.prod(shape))
                 weights[name] = ((2 * draws - 1) * limit).astype(np.float32).reshape(shape)
-                index += 1
+            index += bool(node.weights)
         return weights
 
     def batches(self, seed: int) -> Iterator[Array]:
@@ -173,14 +173,15 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
 
     torch.set_num_threads(1)  # so small a matrix is slower in two threads, and far slower on busy cores
     dtype = {"float64": torch.float64, "float32": torch.float32}[precision]
+    kept = buffers_of(case.spec(seed))
     weights = {
-        name: torch.tensor(value, dtype=dtype, requires_grad=True)
+        name: torch.tensor(value, dtype=dtype, requires_grad=name not in kept)
         for name, value in case.initial_weights(seed).items()
     }
     layers = nodes(case.spec(seed))
     for node in layers:
         for name in node.weights:
-            weights[name].requires_grad_(node.layer.get("trainable", True))
+            weights[name].requires_grad_(weights[name].requires_grad and node.layer.get("trainable", True))
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
     multipliers = {node.name: node.layer.get("lr_multiplier", 1.0) for node in layers}
     optimizer = make(case.options, trained, multipliers)

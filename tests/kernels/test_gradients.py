@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ..tolerances import GRADIENT_ATOL, GRADIENT_RTOL
-from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, weights_of
+from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, untrained, weights_of
 from .curves import CURVES
 from .harness import BrowserPage
 from .nets import forward, row_losses, trace
@@ -33,10 +33,12 @@ def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array
     moved = {name: value.astype(np.float64) for name, value in weights.items()}
 
     def loss() -> float:
-        return float(row_losses(spec["loss"], forward(spec, moved, x), y).mean())
+        return float(row_losses(spec["loss"], forward(spec, moved, x, training=True), y).mean())
 
     gradients: dict[str, Array] = {}
     for name, value in moved.items():
+        if name in untrained(spec):
+            continue
         flat, out = value.reshape(-1), np.empty(value.size)
         for index, old in enumerate(flat):
             flat[index] = old + STEP
@@ -51,7 +53,7 @@ def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array
 def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
     """How near any relu's input comes to 0, or a window's largest two to each other: differences across a kink are wrong."""
     nearest = np.inf
-    for (_, layer, shape), (_, before, z) in zip(named_layers(spec), trace(spec, weights, x), strict=True):
+    for (_, layer, shape), (_, before, z) in zip(named_layers(spec), trace(spec, weights, x, training=True), strict=True):
         function = layer.get("activation")
         for kink in CURVES[function].kinks if function in CURVES else ():
             nearest = min(nearest, float(np.abs(z - kink).min()))

@@ -34,7 +34,15 @@ def pool(size: list[int], stride: int = 1) -> Layer:
 
 
 FLATTEN = {"type": "flatten"}
+LAYER_NORM = {"type": "layer_norm"}
 TRANSPOSE = {"type": "conv2d_transpose", "filters": 1, "kernel": 2, "stride": [1, 2], "padding": "same"}
+
+
+def group_norm(groups: int) -> Layer:
+    """A group normalization."""
+    return {"type": "group_norm", "groups": groups}
+
+
 GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     # widths of a dense layer's input: 4 values a trip, and 32 trips besides
     *[([width], [dense(1)], "mse", 4, None) for width in (130_940, 130_944, 130_945, 131_073)],
@@ -67,6 +75,11 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([9, 9, 8], [conv(8, kernel, groups=8), FLATTEN, dense(1)], "mse", 2, None) for kernel in (181, 182)],
     *[([1, width, 6], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (8190, 8191)],
     *[([1, width, 2], [conv(2, 1, groups=2), pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],
+    # channels that are normalized together: a fragment goes through those of a pixel twice
+    *[([width], [LAYER_NORM, dense(1)], "mse", 2, None) for width in (64_520, 64_521, 70_000)],
+    *[([1, 2, width], [LAYER_NORM, FLATTEN, dense(1)], "mse", 2, None) for width in (64_520, 64_524)],
+    *[([2 * width], [group_norm(2), dense(1)], "mse", 2, None) for width in (64_520, 64_521, 64_524)],
+    *[([2, 2, width], [group_norm(1), {"type": "batch_norm"}, pool([2, 2], 2), FLATTEN, dense(1)], "mse", 2, None) for width in (64_520, 64_521)],
     # transposed: lines of what is made; one row
     *[([1, width, 1], [TRANSPOSE, pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (16_383, 16_384)],
     *[([width, 1], [{"type": "conv1d", "filters": 1, "kernel": 1}, {"type": "conv1d", "filters": 1, "kernel": 1, "stride": 1000}, FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],

@@ -81,6 +81,13 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "activations": ((16, 16, 3), [conv(16, activation="gelu", padding="same"), conv(8, activation="softmax"), activation("silu"), pool(), activation("relu"), FLATTEN, dense(64), activation("tanh"), dense(2)]),
     "activations of their own": ((60,), [layer for width in (64, 64, 64, 64) for layer in (dense(width), activation("relu"))] + [dense(2)]),
     "inputs kept": ((60,), [dense(width, "gelu") for width in (64, 64, 64, 64)] + [dense(2)]),
+    "layer norm": ((30,), [dense(64), {"type": "layer_norm", "activation": "relu"}, dense(64), {"type": "layer_norm", "activation": "relu"}, dense(2)]),
+    "layer norm of pixels": ((16, 16, 3), [conv(8, padding="same"), {"type": "layer_norm"}, conv(4, padding="same"), {"type": "layer_norm"}, FLATTEN, dense(2)]),
+    "group norm": ((24, 24, 3), [conv(12, padding="same"), {"type": "group_norm", "groups": 4}, conv(12), {"type": "group_norm", "groups": 12}, pool(), FLATTEN, dense(2)]),
+    "group norm alone": ((40, 40, 1), [{"type": "group_norm", "groups": 1}, FLATTEN, dense(2)]),
+    "batch norm": ((30,), [dense(64), {"type": "batch_norm", "activation": "relu"}, dense(64), {"type": "batch_norm"}, dense(2)]),
+    "batch norm of images": ((24, 24, 3), [conv(16, padding="same"), {"type": "batch_norm", "activation": "relu"}, conv(8, padding="same"), {"type": "batch_norm"}, pool(), FLATTEN, dense(2)]),
+    "norms of one channel": ((9, 9, 1), [{"type": "batch_norm"}, {"type": "group_norm", "groups": 1}, {"type": "layer_norm"}, FLATTEN, dense(2)]),
     "residual mlp": ((30,), [dense(64, "relu"), dense(64, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(64), add("add_1", "dense_3", "dense_1"), dense(2)]),
 }  # fmt: skip
 
@@ -100,6 +107,7 @@ SLIDING = st.one_of(
         conv, st.sampled_from([1, 3, 4, 8, 16, 33, 64]), st.integers(1, 5), stride=st.integers(1, 2), padding=st.just("same")
     ),
     st.builds(pool, st.integers(1, 4), padding=st.just("same")),
+    st.sampled_from([{"type": "batch_norm"}, {"type": "layer_norm"}, {"type": "group_norm", "groups": 1}]),
 )  # fmt: skip
 
 

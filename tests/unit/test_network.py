@@ -20,11 +20,11 @@ from ..kernels.cnns import (
     Layer,
     activation,
     add,
+    buffers_of,
     cnn,
     conv,
     conv1d,
     dense,
-    kernel_shapes,
     nodes,
     pool,
     transpose,
@@ -78,6 +78,8 @@ LAYER = st.one_of(
     st.just(FLATTEN),
     st.builds(activation, st.sampled_from(["relu", "gelu", "softmax"])),
     st.builds(dense, st.integers(1, 9), use_bias=st.booleans()),
+    st.sampled_from([{"type": "layer_norm"}, {"type": "batch_norm", "momentum": 0.5}]),
+    st.builds(lambda groups: {"type": "group_norm", "groups": groups, "eps": 0.001}, st.integers(1, 4)),
 )
 
 
@@ -100,13 +102,16 @@ def test_the_page_infers_the_same(shape: list[int], layers: list[Layer]):
     assert [list(layer.output) for layer in found] == page["outputs"]
     weights = [layer.weights for layer in found if layer.weights]
     assert weights == [(math.prod(shape[:-2]), *shape[-2:]) for shape in page["weights"]]
-    expected = kernel_shapes(raw)
+    expected = {node.name: next(iter(node.weights.values())) for node in nodes(raw) if node.weights}
     assert {kernel["layer"]: tuple(kernel["shape"]) for kernel in page["kernels"]} == expected
     for kernel in page["kernels"]:
         shape = kernel["shape"]
         assert kernel["fanIn"] == math.prod(shape[:-1])
         assert kernel["fanOut"] == math.prod(shape[:-2]) * shape[-1]
-    counted = sum(math.prod(shape) for node in nodes(raw) for shape in node.weights.values())
+    kept = buffers_of(raw)
+    counted = sum(
+        math.prod(shape) for node in nodes(raw) for name, shape in node.weights.items() if name not in kept
+    )
     assert estimated(spec, 8, 3).parameters == counted
 
 
@@ -157,6 +162,15 @@ REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
     (IMAGE, [transpose(2, groups=2)], "model.layers.0.groups", "filters"),
     (IMAGE, [pool(2, dilation=2)], "model.layers.0.dilation", "size"),
     (IMAGE, [pool(2, padding=[[-1, 0], [0, 0]])], "model.layers.0.padding", ""),
+    # normalization
+    (IMAGE, [conv(6), {"type": "group_norm", "groups": 4}], "model.layers.1.groups", "4 groups can't share 6 channels evenly"),
+    (IMAGE, [conv(6), {"type": "group_norm", "groups": 0}], "model.layers.1.groups", "1"),
+    (IMAGE, [conv(6), {"type": "group_norm"}], "model.layers.1.groups", ""),
+    (IMAGE, [{"type": "layer_norm", "eps": 0}], "model.layers.0.eps", "1e-12"),
+    (IMAGE, [{"type": "batch_norm", "momentum": 1.5}], "model.layers.0.momentum", "1"),
+    (IMAGE, [{"type": "layer_norm", "momentum": 0.1}], "model.layers.0.momentum", "eps"),
+    *[(IMAGE, [conv(2), FLATTEN, {"type": kind}], "model.layers.2", "can't take a flattened image") for kind in ("layer_norm", "batch_norm")],
+    (IMAGE, [conv(2), FLATTEN, {"type": "group_norm", "groups": 2}], "model.layers.2", "can't take a flattened image"),
     # graphs
     (IMAGE, [conv(2), conv(2, inputs=["conv2d_3"])], "model.layers.1.inputs.0", "is no earlier layer"),
     (IMAGE, [conv(2, name="a", inputs=["a"])], "model.layers.0.inputs.0", "is no earlier layer"),

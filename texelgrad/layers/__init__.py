@@ -10,10 +10,21 @@ from texelgrad.layers.activation import ActivationLayer
 from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
 from texelgrad.layers.merge import Add
+from texelgrad.layers.norm import BatchNorm, GroupNorm, LayerNorm
 from texelgrad.layers.pool import MaxPool2d
 from texelgrad.layers.shape import Flatten
 
 Layer = Annotated[
-    Dense | Conv2d | Conv1d | Conv2dTranspose | MaxPool2d | Flatten | Add | ActivationLayer,
+    Dense
+    | BatchNorm
+    | LayerNorm
+    | GroupNorm
+    | Conv2d
+    | Conv1d
+    | Conv2dTranspose
+    | MaxPool2d
+    | Flatten
+    | Add
+    | ActivationLayer,
     Field(discriminator="type"),
 ]

@@ -57,6 +57,17 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Sums:
+    """What a normalization sums up for its statistics; browser_runtime/backends/webgl2/kernels/norm.js."""
+
+    pixels: int
+    channels: int
+    own: int = 0  # channels of a set
+    sets: int = 0  # of a sample; 0: the statistics are those of a batch
+    parts: int = 1  # in which a set is summed
+
+
+@dataclass(frozen=True)
 class LayerShape:
     """One layer, its input and output as held ([channels] or [height, width, channels]) and its weights."""
 
@@ -67,6 +78,7 @@ class LayerShape:
     pixels: int = 1  # places at which the weights are applied
     lines: tuple[int, int] | None = None  # where their gradient is summed in parts: lines, trips of each
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
+    sums: Sums | None = None  # of a normalization
     index: int = 0  # of the layer in the model
     trained: bool = (
         False  # whether a gradient goes back through it: what it reads depends on weights that are trained

@@ -3,6 +3,7 @@ import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as merge from "./merge.js";
+import * as norm from "./norm.js";
 import * as pool from "./pool.js";
 import * as shape from "./shape.js";
 
@@ -16,4 +17,4 @@ import * as shape from "./shape.js";
  */
 
 /** @type {Record<string, LayerType>} */
-export const layerTypes = { ...dense.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers, ...activation.layers };
+export const layerTypes = { ...dense.layers, ...norm.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers, ...activation.layers };

@@ -3,6 +3,7 @@ import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as elementwise from "./elementwise.js";
 import * as linear from "./linear.js";
+import * as norm from "./norm.js";
 import * as pool from "./pool.js";
 
 /** @import { Graph, Op } from "../graph.js" */
@@ -24,4 +25,4 @@ import * as pool from "./pool.js";
  */
 
 /** @type {Record<string, Backward>} */
-export const backward = { ...linear.backward, ...conv.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };
+export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };

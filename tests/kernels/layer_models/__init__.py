@@ -6,7 +6,8 @@ from .activation import ACTIVATION
 from .base import Layer, LayerModel, Shape
 from .core import CORE
 from .linear import LINEAR
+from .norm import NORM
 
-MODELS: dict[str, LayerModel] = {**CORE, **LINEAR, **ACTIVATION}
+MODELS: dict[str, LayerModel] = {**CORE, **LINEAR, **NORM, **ACTIVATION}
 
 __all__ = ["MODELS", "Layer", "LayerModel", "Shape"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..windows import Floats
@@ -32,6 +32,12 @@ class LayerModel:
     torch: Callable[[Layer, Mapping[str, torch.Tensor], Sequence[torch.Tensor]], torch.Tensor]
     weights: Callable[[Layer, Sequence[Shape]], dict[str, Shape]] = no_weights
     """Shape of each part, such as kernel and bias; the last axis of a kernel counts its units."""
+    initial: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What parts other than kernels begin as; 0 where nothing is said."""
+    buffers: tuple[str, ...] = ()
+    """Parts that steps write and nothing trains."""
+    trained: Callable[[Layer, Mapping[str, Floats], Sequence[Floats]], Floats] | None = None
+    """What `numpy` is in a training step, where that is something else; `torch` is always that of a step."""
 
 
 def with_bias(layer: Layer, kernel: Shape) -> dict[str, Shape]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from .activation import ACTIVATION
 from .base import OpRun, Oracle
 from .core import CORE
+from .norm import NORM
 from .optimizers import OPTIMIZERS
 
-ORACLES: dict[str, Oracle] = {**CORE, **OPTIMIZERS, **ACTIVATION}
+ORACLES: dict[str, Oracle] = {**CORE, **NORM, **ACTIVATION, **OPTIMIZERS}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

@@ -5,10 +5,11 @@ import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as elementwise from "./elementwise.js";
 import * as loss from "./loss.js";
+import * as norm from "./norm.js";
 import * as pool from "./pool.js";
 import * as update from "./update.js";
 
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...update.kernels, ...clip.kernels, ...activation.kernels };
+export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };

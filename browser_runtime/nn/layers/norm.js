@@ -1,0 +1,76 @@
+// Normalization: by statistics of each sample (layer_norm, group_norm), or of each channel over the batch (batch_norm).
+import { size } from "../graph.js";
+import { ONE, refuse } from "./checks.js";
+
+/** @import { Model, Value } from "../model.js" */
+
+/** @type {Record<string, import("./index.js").LayerType>} */
+export const layers = {
+  // Over the last axis: the values of a row, or the channels of a pixel.
+  layer_norm: {
+    inputs: ONE,
+    build: (model, layer, [x], field) => sampleNorm(model, layer, x, field, { groups: 1, pixelwise: true }),
+  },
+
+  // Over all axes but that some channels go together: each group by itself.
+  group_norm: {
+    inputs: ONE,
+    build(model, layer, [x], field) {
+      const channels = /** @type {number} */ (x.shape.at(-1));
+      if (channels % layer.groups !== 0) throw refuse(`${field}.groups`, `${layer.groups} groups can't share ${channels} channels evenly`);
+      return sampleNorm(model, layer, x, field, { groups: layer.groups, pixelwise: false });
+    },
+  },
+
+  // Training normalizes by the batch and moves the running statistics towards it; evaluation, and a frozen layer, normalize by those.
+  batch_norm: {
+    inputs: ONE,
+    build(model, layer, [x], field) {
+      const { shape, pixels, channels } = extentOf(model, layer, x, field);
+      const w = scaleAndShift(model, layer, channels);
+      const running = { running_mean: model.buffer(layer, "running_mean", channels, 0), running_var: model.buffer(layer, "running_var", channels, 1) };
+      const attrs = { pixels, channels, eps: layer.eps };
+      /** @type {Record<string, string>} */
+      let statistics = { mean: running.running_mean, variance: running.running_var };
+      const live = model.training && layer.trainable;
+      if (live) {
+        // The variance of one value is none.
+        if (pixels === 1) model.leastRows = Math.max(model.leastRows, 2);
+        statistics = Object.fromEntries(
+          ["mean", "variance"].map((name) => [name, model.graph.add({ name: `${layer.name}.${name}`, kind: "statistics", shape: [channels], batched: false })]),
+        );
+        model.graph.op("batch_norm_statistics", { x: x.tensor, ...running }, { ...statistics, ...running }, { ...attrs, momentum: layer.momentum });
+      }
+      return { ...model.activated(layer, "batch_norm", { x: x.tensor, w, ...statistics }, shape, { ...attrs, live }), shape: x.shape };
+    },
+  },
+};
+
+/**
+ * @param {Model} model @param {any} layer @param {Value} x @param {string} field
+ * @param {{groups: number, pixelwise: boolean}} sets `pixelwise`: each pixel by itself
+ * @returns {Value}
+ */
+function sampleNorm(model, layer, x, field, { groups, pixelwise }) {
+  const { shape, pixels, channels } = extentOf(model, layer, x, field);
+  const w = scaleAndShift(model, layer, channels);
+  const attrs = { pixels, channels, groups, pixelwise, eps: layer.eps };
+  // Mean and inverse deviation of each set.
+  const s = model.graph.add({ name: `${layer.name}.statistics`, kind: "activation", shape: [pixelwise ? pixels : groups, 2], batched: true });
+  model.graph.op("sample_norm_statistics", { x: x.tensor }, { s }, attrs);
+  return { ...model.activated(layer, "sample_norm", { x: x.tensor, s, w }, shape, attrs), shape: x.shape };
+}
+
+/** @param {Model} model @param {any} layer @param {Value} x @param {string} field */
+function extentOf({ graph }, layer, x, field) {
+  const { shape } = graph.tensor(x.tensor);
+  const [pixels, channels] = [size(shape.slice(0, -1)), /** @type {number} */ (shape.at(-1))];
+  if (channels !== x.shape.at(-1)) throw refuse(field, `${layer.type} can't take a flattened image; put it before the flatten, or behind a dense`);
+  return { shape, pixels, channels };
+}
+
+/** gamma and beta: one parameter, beta its bias. @param {Model} model @param {any} layer @param {number} channels */
+const scaleAndShift = (model, layer, channels) =>
+  model.parameter(layer, {
+    shape: [channels], blocks: [1, channels], fanIn: 1, fanOut: channels, bias: true, init: "ones", names: { kernel: "gamma", bias: "beta" }, decay: false,
+  });

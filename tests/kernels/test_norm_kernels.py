@@ -1,0 +1,141 @@
+"""Layer, group and batch normalization: every kernel against float64, gradients of whole nets, running statistics against PyTorch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ..tolerances import BY_HAND_TOL
+from .cnns import FLATTEN, Layer, Shape, add, cnn, conv, dense, images_for, pool, weights_of
+from .harness import BrowserPage, PageError
+from .specs import LOSSES, OPTIMIZERS
+from .steps import check_padding, check_reduction, check_values, inspect
+from .test_gradients import check as check_gradients
+from .test_kernels import DEVICES, TARGETS_NEEDED, device_id, quick
+
+Net = tuple[Shape, list[Layer]]
+
+
+def norm(kind: str, activation: str = "linear", **fields: Any) -> Layer:
+    """A normalization of one of the three kinds."""
+    return {"type": f"{kind}_norm", "activation": activation, **fields}
+
+
+NETS: dict[str, Net] = {
+    "layer": ((7,), [dense(9), norm("layer", "tanh"), dense(6, "relu"), norm("layer"), dense(3)]),
+    "layer of the input": ((7,), [norm("layer"), dense(9, "tanh"), dense(3)]),
+    "layer of pixels": ((5, 4, 3), [conv(6, 2), norm("layer", "relu"), conv(5, 2, "tanh"), norm("layer"), FLATTEN, dense(3)]),
+    "group of rows": ((7,), [dense(12), norm("group", "tanh", groups=3), dense(10, "tanh"), norm("group", groups=2), dense(3)]),
+    "group": ((5, 4, 3), [conv(8, 2), norm("group", "relu", groups=2), conv(6, 2, "tanh", use_bias=False), norm("group", groups=2), FLATTEN, dense(3)]),
+    "group of one channel": ((5, 4, 3), [norm("group", groups=3), conv(5, 2, "tanh"), norm("group", "tanh", groups=5), FLATTEN, dense(3)]),
+    "batch": ((7,), [dense(9, use_bias=False), norm("batch", "tanh"), dense(6, "relu"), norm("batch"), dense(3)]),
+    "batch of the input": ((7,), [norm("batch"), dense(9, "tanh"), dense(3)]),
+    "batch of images": ((5, 4, 3), [conv(6, 2, use_bias=False), norm("batch", "relu"), conv(5, 2, "tanh"), norm("batch"), FLATTEN, dense(3)]),
+    "residual": ((6, 5, 3), [
+        conv(4, activation="linear", padding="same", use_bias=False), norm("batch", "relu"), conv(4, activation="linear", padding="same", use_bias=False), norm("batch"),
+        add("batch_norm_1", "batch_norm_2", activation="relu"), pool(2), FLATTEN, dense(3),
+    ]),
+    "frozen batches": ((5, 4, 3), [conv(5, 2, "tanh"), norm("batch", "tanh", trainable=False), conv(4, 2, "tanh"), norm("batch", "tanh", trainable=False), FLATTEN, dense(3)]),
+    "all in a row": ((4, 3, 5), [norm("batch"), norm("layer", "tanh"), norm("group", "tanh", groups=5), norm("batch", "tanh"), FLATTEN, dense(3)]),
+}  # fmt: skip
+
+
+def check(
+    page: BrowserPage, net: str | Net, rows: int, loss: str = "mse", *, batch: int = 0, device: dict[str, Any] | None = None, **train: Any
+) -> set[str]:  # fmt: skip
+    """Check every kernel of the third step."""
+    spec = cnn(*(NETS[net] if isinstance(net, str) else net), loss, **train)
+    x, y = images_for(spec, rows)
+    step = inspect(page, spec, x, y, weights=weights_of(spec), steps=2, batch=batch, device=device or {})
+    check_padding(step)
+    check_reduction(step)
+    return set(check_values(step))
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_kernels(browser_page: BrowserPage, net: str):
+    """Every kernel of each net; each optimizer, a last short batch."""
+    for optimizer in OPTIMIZERS:
+        check(browser_page, net, 7, batch_size=4, batch=1, optimizer=optimizer)
+
+
+@pytest.mark.parametrize(
+    "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
+)
+@pytest.mark.parametrize("net", ["layer of pixels", "group", "residual"])
+def test_devices(browser_page: BrowserPage, net: str, device: dict[str, Any]):
+    """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
+    fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
+    if fits:
+        check(browser_page, net, 13, optimizer=fits[-1], batch_size=8, batch=1, device=device)
+    else:
+        with pytest.raises(PageError, match="render targets; the device has"):
+            check(browser_page, net, 13, device=device)
+
+
+CHANNELS = (1, 3, 4, 5, 8, 17)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 9])
+@pytest.mark.parametrize("channels", CHANNELS)
+def test_rows_of_any_width(browser_page: BrowserPage, channels: int, rows: int):
+    """Flat values: the layer over several channels, groups of every divisor, the batch where there are several rows."""
+    if channels > 1:
+        check(browser_page, ((3,), [dense(channels), norm("layer", "sigmoid"), dense(2)]), rows)
+        for groups in (g for g in range(1, channels) if channels % g == 0):
+            check(browser_page, ((3,), [dense(channels), norm("group", groups=groups), dense(2)]), rows)
+    if rows > 1:
+        check(browser_page, ((3,), [dense(channels), norm("batch", "sigmoid"), dense(2)]), rows)
+
+
+@pytest.mark.parametrize("size", [(1, 2), (3, 1), (7, 5)])
+@pytest.mark.parametrize("channels", CHANNELS)
+def test_images_of_any_size(browser_page: BrowserPage, channels: int, size: tuple[int, int]):
+    """Images of a pixel more than one, and of lines that fill no texels; 1 and 6 of them."""
+    for rows in (1, 6):
+        ends = [FLATTEN, dense(2)]
+        for groups in (g for g in range(1, channels + 1) if channels % g == 0):
+            check(browser_page, ((*size, 2), [conv(channels, 1), norm("group", "tanh", groups=groups), *ends]), rows)
+        check(browser_page, ((*size, 2), [conv(channels, 1), norm("batch", "sigmoid"), *ends]), rows)
+        if channels > 1:
+            check(browser_page, ((*size, 2), [conv(channels, 1), norm("layer", "sigmoid"), *ends]), rows)
+
+
+@pytest.mark.parametrize(("size", "channels", "groups"), [((21, 19), 8, 2), ((13, 40), 6, 2), ((33, 33), 3, 1), ((9, 9), 68, 1)])
+def test_long_sums(browser_page: BrowserPage, size: tuple[int, int], channels: int, groups: int):
+    """Sums in parts that are merged: over the pixels of a sample, and over samples and pixels; a last short batch."""
+    layers = [conv(channels, 1, "tanh"), norm("group", groups=groups), norm("batch"), pool(4), FLATTEN, dense(2)]
+    kernels = check(browser_page, ((*size, 2), layers), 9, batch_size=6, batch=1)
+    assert "sample_norm_statistics.frag.glsl+sample_norm_statistics.frag.glsl" in kernels
+    assert "sample_norm_grad_sums.frag.glsl+sample_norm_grad_sums.frag.glsl" in kernels
+    assert "batch_moments.frag.glsl+batch_norm_statistics.frag.glsl" in kernels
+    assert "norm_grad_weights.frag.glsl+sum_parts.frag.glsl" in kernels
+
+
+def test_long_batches(browser_page: BrowserPage):
+    """Of flat values too; most of the parts of a last batch of 2 rows are empty."""
+    for batch in (0, 1):
+        check(browser_page, ((3,), [dense(9), norm("batch", "tanh"), dense(2)]), 702, batch_size=700, batch=batch)
+    check(browser_page, ((3,), [dense(2100), norm("layer", "tanh"), dense(2)]), 5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("net", NETS)
+def test_gradients(browser_page: BrowserPage, net: str, loss: str):
+    """Central differences of the whole net: statistics depend on what they normalize."""
+    spec = cnn(*NETS[net], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
+    x, y = images_for(spec, 3 if math.prod(NETS[net][0]) > 20 else 11)
+    check_gradients(browser_page, spec, x, y, (weights_of(spec, seed=seed) for seed in range(1, 5000)))
+
+
+def test_one_value_is_its_own_mean(browser_page: BrowserPage):
+    """A layer of one channel, or groups of one value, give beta and pass no gradient on."""
+    for layer in (norm("layer"), norm("group", groups=1)):
+        spec = cnn((2,), [dense(1), layer, dense(2)], optimizer={"type": "sgd", "lr": 1.0}, steps=1)
+        x, y = images_for(spec, 5)
+        weights = weights_of(spec)
+        after = browser_page.call("/tests/kernels/engine_page.js", "run", spec, x, y, {"initialWeights": weights})["weights"]
+        np.testing.assert_allclose(after["dense_1.kernel"], weights["dense_1.kernel"], atol=BY_HAND_TOL)
