@@ -63,6 +63,18 @@ def edges(
     return found
 
 
+def transposed_edges(
+    window: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int], padding: Padding
+) -> tuple[list[list[int]], list[int]]:
+    """Of a transposed convolution: lines cut off before and behind what its kernels touch, and lines added behind."""
+    if isinstance(padding, list):
+        return padding, [0, 0]
+    extents = [(window[axis] - 1) * dilation[axis] + 1 for axis in (0, 1)]
+    beyond = [max(0, extents[axis] - stride[axis]) if padding == "same" else 0 for axis in (0, 1)]
+    cut = [[lines // 2, lines - lines // 2] for lines in beyond]
+    return cut, [max(0, stride[axis] - extents[axis]) for axis in (0, 1)]
+
+
 def unsupported(format_name: str, step: Step, what: str) -> Invalid:
     """What to raise for a layer that the format has no words for."""
     message = f"has no form of {step.name}, {what} ({step.field})"

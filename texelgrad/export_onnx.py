@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from texelgrad.export_graph import INPUT, Step, edges, steps, unsupported
+from texelgrad.export_graph import INPUT, Step, edges, steps, transposed_edges, unsupported
 from texelgrad.layers.base import pair
+from texelgrad.layers.window import Padding
 from texelgrad.normalize import OFFSET, SCALE
 from texelgrad.spec import JobSpec
 
@@ -29,7 +30,8 @@ Tensors = Mapping[str, NDArray[Any]]
 @dataclass(frozen=True)
 class _Value:
     name: str
-    channels_first: bool = False  # of images only
+    axes: int  # of a sample
+    channels_first: bool = False  # of images and sequences only
 
 
 class _Graph:
@@ -51,16 +53,18 @@ class _Graph:
         return name
 
     def first(self, value: _Value, name: str) -> str:
-        """An image with its channels first."""
+        """An image or a sequence with its channels first."""
         if value.channels_first:
             return value.name
-        return self.node("Transpose", [value.name], f"{name}/channels_first", perm=[0, 3, 1, 2])
+        order = [0, value.axes, *range(1, value.axes)]
+        return self.node("Transpose", [value.name], f"{name}/channels_first", perm=order)
 
     def last(self, value: _Value, name: str) -> str:
         """Any value with its channels last."""
         if not value.channels_first:
             return value.name
-        return self.node("Transpose", [value.name], f"{name}/channels_last", perm=[0, 2, 3, 1])
+        order = [0, *range(2, value.axes + 1), 1]
+        return self.node("Transpose", [value.name], f"{name}/channels_last", perm=order)
 
     def kernel(self, name: str) -> NDArray[Any]:
         """The kernel of a layer."""
@@ -75,7 +79,7 @@ class _Graph:
 def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
     """The file; the same model is the same bytes. Raises Invalid where ONNX has no form of a layer."""
     graph = _Graph(tensors)
-    values = {INPUT: _Value(_normalized(graph, "x"))}
+    values = {INPUT: _Value(_normalized(graph, "x"), len(spec.model.input))}
     layers = steps(spec)
     for step in layers:
         make = _LAYERS.get(step.layer.type)
@@ -113,20 +117,59 @@ def _normalized(graph: _Graph, name: str) -> str:
 def _dense(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     kernel = graph.constant(f"{step.name}.kernel", graph.kernel(step.name))
     inputs = [values[0].name, kernel, *graph.bias(step.name)]
-    return _Value(graph.node("Gemm" if len(inputs) == 3 else "MatMul", inputs, f"{step.name}/product"))
+    return _Value(graph.node("Gemm" if len(inputs) == 3 else "MatMul", inputs, f"{step.name}/product"), 1)
 
 
 def _conv2d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     layer: Any = step.layer
     window, stride, dilation = pair(layer.kernel), pair(layer.stride), pair(layer.dilation)
     padding = edges(step.shape, window, stride, dilation, layer.padding)
-    turned = graph.kernel(step.name).transpose(3, 2, 0, 1)
-    inputs = [graph.first(values[0], step.name), graph.constant(f"{step.name}.kernel", turned)]
-    made = graph.node(
-        "Conv", [*inputs, *graph.bias(step.name)], f"{step.name}/product",
-        strides=stride, dilations=dilation, pads=_pads(padding), kernel_shape=window, group=layer.groups,
-    )  # fmt: skip
-    return _Value(made, channels_first=True)
+    attributes = {"strides": stride, "dilations": dilation, "pads": _pads(padding), "group": layer.groups}
+    return _convolution(graph, step, values, "Conv", (3, 2, 0, 1), attributes)
+
+
+def _conv1d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    layer: Any = step.layer
+    padding: Padding = layer.padding if isinstance(layer.padding, str) else [[0, 0], layer.padding]
+    lines = edges((1, *step.shape), (1, layer.kernel), (1, layer.stride), (1, layer.dilation), padding)
+    attributes = {
+        "strides": [layer.stride],
+        "dilations": [layer.dilation],
+        "pads": lines[1],
+        "group": layer.groups,
+    }
+    return _convolution(graph, step, values, "Conv", (2, 1, 0), attributes)
+
+
+def _conv2d_transpose(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    layer: Any = step.layer
+    window, stride, dilation = pair(layer.kernel), pair(layer.stride), pair(layer.dilation)
+    cut, more = transposed_edges(window, stride, dilation, layer.padding)
+    attributes = {"strides": stride, "dilations": dilation, "pads": _pads(cut), "output_padding": more}
+    return _convolution(graph, step, values, "ConvTranspose", (2, 3, 0, 1), attributes)
+
+
+def _convolution(
+    graph: _Graph,
+    step: Step,
+    values: list[_Value],
+    operator: str,
+    order: tuple[int, ...],
+    attributes: dict[str, Any],
+) -> _Value:
+    """A convolution whose kernel's axes are put into this order."""
+    kernel = graph.kernel(step.name)
+    inputs = [
+        graph.first(values[0], step.name),
+        graph.constant(f"{step.name}.kernel", kernel.transpose(order)),
+        *graph.bias(step.name),
+    ]
+    attributes |= {"kernel_shape": kernel.shape[:-2]}
+    return _Value(
+        graph.node(operator, inputs, f"{step.name}/product", **attributes),
+        values[0].axes,
+        channels_first=True,
+    )
 
 
 def _max_pool2d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
@@ -137,11 +180,11 @@ def _max_pool2d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
         "MaxPool", [graph.first(values[0], step.name)], f"{step.name}/largest",
         strides=stride, pads=_pads(padding), kernel_shape=window,
     )  # fmt: skip
-    return _Value(made, channels_first=True)
+    return _Value(made, 3, channels_first=True)
 
 
 def _flatten(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
-    return _Value(graph.node("Flatten", [graph.last(values[0], step.name)], f"{step.name}/flat", axis=1))
+    return _Value(graph.node("Flatten", [graph.last(values[0], step.name)], f"{step.name}/flat", axis=1), 1)
 
 
 def _add(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
@@ -150,7 +193,7 @@ def _add(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     total = names[0]
     for k, name in enumerate(names[1:], 1):
         total = graph.node("Add", [total, name], f"{step.name}/sum_{k}")
-    return _Value(total, alike and values[0].channels_first)
+    return _Value(total, values[0].axes, alike and values[0].channels_first)
 
 
 def _batch_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
@@ -174,15 +217,14 @@ def _layer_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     ]
     inputs = [graph.last(values[0], step.name), *parts]
     epsilon = getattr(step.layer, "eps", 0.0)
-    return _Value(
-        graph.node("LayerNormalization", inputs, f"{step.name}/normalized", axis=-1, epsilon=epsilon)
-    )
+    made = graph.node("LayerNormalization", inputs, f"{step.name}/normalized", axis=-1, epsilon=epsilon)
+    return _Value(made, len(step.shape))
 
 
 def _group_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     """An instance normalisation of the groups: an operator of its own has few runtimes yet."""
     layer: Any = step.layer
-    x = graph.first(values[0], step.name) if len(step.shape) == 3 else values[0].name
+    x = graph.first(values[0], step.name) if len(step.shape) > 1 else values[0].name
     groups = graph.constant(f"{step.name}/groups", [0, layer.groups, -1], np.int64)
     ones, zeros = (graph.constant(f"{step.name}/{v}", np.full(layer.groups, v)) for v in (1, 0))
     grouped = graph.node("Reshape", [x, groups], f"{step.name}/grouped")
@@ -191,7 +233,7 @@ def _group_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     )
     shape = graph.node("Shape", [x], f"{step.name}/shape")
     whole = graph.node("Reshape", [normal, shape], f"{step.name}/normalized")
-    return _scaled(graph, step, graph.last(_Value(whole, len(step.shape) == 3), step.name))
+    return _scaled(graph, step, graph.last(_Value(whole, len(step.shape), len(step.shape) > 1), step.name))
 
 
 def _scaled(graph: _Graph, step: Step, name: str) -> _Value:
@@ -199,7 +241,7 @@ def _scaled(graph: _Graph, step: Step, name: str) -> _Value:
     for operator, part in (("Mul", "gamma"), ("Add", "beta")):
         constant = graph.constant(f"{step.name}.{part}", graph.tensors[f"{step.name}.{part}"])
         name = graph.node(operator, [name, constant], f"{step.name}/{part}")
-    return _Value(name)
+    return _Value(name, len(step.shape))
 
 
 def _same(_graph: _Graph, _step: Step, values: list[_Value]) -> _Value:
@@ -231,7 +273,7 @@ def _activated(graph: _Graph, step: Step, value: _Value) -> _Value:
         made = graph.node(operator, [x], name, **attributes)
     else:
         raise unsupported(_FORMAT, step, f"whose activation is {kind}")
-    return _Value(made, value.channels_first)
+    return _Value(made, value.axes, value.channels_first)
 
 
 _ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
@@ -247,7 +289,9 @@ _ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
 
 _LAYERS: dict[str, Callable[[_Graph, Step, list[_Value]], _Value]] = {
     "dense": _dense,
+    "conv1d": _conv1d,
     "conv2d": _conv2d,
+    "conv2d_transpose": _conv2d_transpose,
     "max_pool2d": _max_pool2d,
     "flatten": _flatten,
     "add": _add,

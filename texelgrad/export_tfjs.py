@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from texelgrad.export_graph import INPUT, Step, edges, steps, unsupported
+from texelgrad.export_graph import INPUT, Step, edges, steps, transposed_edges, unsupported
 from texelgrad.layers.base import pair
 from texelgrad.normalize import OFFSET, SCALE
 from texelgrad.spec import JobSpec
@@ -136,6 +136,43 @@ def _conv2d(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("DepthwiseConv2D", {"depth_multiplier": each, **config}, turned), inputs)
 
 
+def _conv1d(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    if layer.groups > 1 or (layer.stride > 1 and layer.dilation > 1):
+        raise unsupported(
+            _FORMAT, step, "a sequence's convolution in groups, or with both a stride and a dilation"
+        )
+    if not isinstance(layer.padding, str):
+        raise unsupported(_FORMAT, step, "a sequence's convolution with explicit padding")
+    weights = model.parameters(step.name)
+    config = {
+        "filters": layer.filters, "kernel_size": [layer.kernel], "strides": [layer.stride], "padding": layer.padding,
+        "dilation_rate": [layer.dilation], "data_format": "channels_last", "use_bias": "bias" in weights,
+    }  # fmt: skip
+    return _activated(model, step, ("Conv1D", config, weights), inputs)
+
+
+def _conv2d_transpose(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    if max(pair(layer.dilation)) > 1:
+        raise unsupported(_FORMAT, step, "a transposed convolution with a dilation")
+    weights = model.parameters(step.name)
+    weights["kernel"] = weights["kernel"].transpose(0, 1, 3, 2)
+    explicit = isinstance(layer.padding, list)
+    config = {
+        "filters": layer.filters, "kernel_size": list(layer.kernel), "strides": list(layer.stride),
+        "padding": "valid" if explicit else layer.padding, "data_format": "channels_last", "use_bias": "bias" in weights,
+    }  # fmt: skip
+    made: Made = ("Conv2DTranspose", config, weights)
+    if not explicit:
+        return _activated(model, step, made, inputs)
+    whole = model.add(f"{step.name}.whole", made, inputs)
+    _, more = transposed_edges(pair(layer.kernel), pair(layer.stride), (1, 1), "valid")
+    lines = [[before, behind + more[axis]] for axis, (before, behind) in enumerate(layer.padding)]
+    cropped: Made = ("Cropping2D", {"cropping": lines, "data_format": "channels_last"}, {})
+    return _activated(model, step, cropped, [whole])
+
+
 def _max_pool2d(model: _Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     if isinstance(layer.padding, list):
@@ -206,7 +243,9 @@ _ACTIVATIONS = {
 
 _LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
     "dense": _dense,
+    "conv1d": _conv1d,
     "conv2d": _conv2d,
+    "conv2d_transpose": _conv2d_transpose,
     "max_pool2d": _max_pool2d,
     "flatten": _flatten,
     "add": _add,

@@ -42,13 +42,24 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "explicit pooling": ([6, 5, 2], [{"type": "max_pool2d", "size": [3, 2], "stride": [2, 1], "padding": [[1, 2], [0, 1]]}, FLAT, DENSE]),
     "groups": ([5, 5, 4], [{"type": "conv2d", "filters": 6, "kernel": 3, "groups": 2, "activation": "relu"}, FLAT, DENSE]),
     "depthwise": ([6, 5, 3], [{"type": "conv2d", "filters": 6, "kernel": [2, 3], "groups": 3, "padding": "same", "stride": 2}, FLAT, DENSE]),
+    "sequence": ([12, 3], [{"type": "conv1d", "filters": 4, "kernel": 3, "stride": 2, "padding": "same", "activation": "relu"}, {"type": "conv1d", "filters": 5, "kernel": 2, "dilation": 2}, FLAT, DENSE]),
+    "sequence, explicit": ([12, 4], [{"type": "conv1d", "filters": 6, "kernel": 3, "padding": [2, 0], "groups": 2}, FLAT, DENSE]),
+    "transposed": ([4, 3, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": [3, 4], "stride": [2, 1]}, {"type": "conv2d_transpose", "filters": 2, "kernel": 3, "stride": 2, "padding": "same", "activation": "relu"}, FLAT, DENSE]),
+    "transposed, short": ([3, 3, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": 1, "stride": 3}, {"type": "conv2d_transpose", "filters": 2, "kernel": [1, 2], "stride": 2, "padding": "same"}, FLAT, DENSE]),
+    "transposed, explicit": ([3, 4, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": 3, "stride": 2, "padding": [[1, 2], [0, 1]]}, {"type": "conv2d_transpose", "filters": 2, "kernel": [1, 2], "stride": 2, "padding": [[1, 0], [0, 1]]}, FLAT, DENSE]),
+    "transposed, dilated": ([3, 4, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": [2, 3], "stride": [1, 2], "dilation": [2, 1], "padding": "same"}, FLAT, DENSE]),
     "graph": ([6, 6, 2], [
         {"type": "conv2d", "name": "a", "filters": 3, "kernel": 3, "padding": "same", "activation": "relu"},
         {"type": "conv2d", "name": "b", "filters": 3, "kernel": 1, "inputs": ["input"]},
         {"type": "add", "name": "c", "inputs": ["a", "b", "a"], "activation": "relu"},
         FLAT, DENSE]),
 }  # fmt: skip
-TFJS_REFUSES = {"explicit pooling": "explicit padding", "groups": "groups of several channels"}
+TFJS_REFUSES = {
+    "explicit pooling": "explicit padding",
+    "groups": "groups of several channels",
+    "sequence, explicit": "in groups",
+    "transposed, dilated": "with a dilation",
+}
 
 
 def spec_of(net: str) -> JobSpec:
