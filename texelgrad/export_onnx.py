@@ -130,7 +130,7 @@ def _conv2d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
 
 def _conv1d(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     layer: Any = step.layer
-    padding: Padding = layer.padding if isinstance(layer.padding, str) else [[0, 0], layer.padding]
+    padding: Padding = [[0, 0], layer.padding] if isinstance(layer.padding, list) else layer.padding
     lines = edges((1, *step.shape), (1, layer.kernel), (1, layer.stride), (1, layer.dilation), padding)
     attributes = {
         "strides": [layer.stride],

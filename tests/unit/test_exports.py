@@ -48,6 +48,9 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "transposed, short": ([3, 3, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": 1, "stride": 3}, {"type": "conv2d_transpose", "filters": 2, "kernel": [1, 2], "stride": 2, "padding": "same"}, FLAT, DENSE]),
     "transposed, explicit": ([3, 4, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": 3, "stride": 2, "padding": [[1, 2], [0, 1]]}, {"type": "conv2d_transpose", "filters": 2, "kernel": [1, 2], "stride": 2, "padding": [[1, 0], [0, 1]]}, FLAT, DENSE]),
     "transposed, dilated": ([3, 4, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": [2, 3], "stride": [1, 2], "dilation": [2, 1], "padding": "same"}, FLAT, DENSE]),
+    "batch norm": ([5, 4, 3], [{"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "batch_norm", "activation": "relu", "eps": 0.01}, FLAT, {"type": "dense", "units": 5}, {"type": "batch_norm"}, DENSE]),
+    "layer norm": ([5, 4, 3], [{"type": "layer_norm"}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "layer_norm", "eps": 0.1}, FLAT, {"type": "dense", "units": 5}, {"type": "layer_norm", "activation": "tanh"}, DENSE]),
+    "group norm": ([5, 4, 6], [{"type": "group_norm", "groups": 3}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "group_norm", "groups": 2, "activation": "relu"}, FLAT, {"type": "dense", "units": 8}, {"type": "group_norm", "groups": 2}, DENSE]),
     "graph": ([6, 6, 2], [
         {"type": "conv2d", "name": "a", "filters": 3, "kernel": 3, "padding": "same", "activation": "relu"},
         {"type": "conv2d", "name": "b", "filters": 3, "kernel": 1, "inputs": ["input"]},
@@ -59,6 +62,7 @@ TFJS_REFUSES = {
     "groups": "groups of several channels",
     "sequence, explicit": "in groups",
     "transposed, dilated": "with a dilation",
+    "group norm": "a layer group_norm",
 }
 
 
