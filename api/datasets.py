@@ -129,7 +129,7 @@ def list_datasets(query: DatasetsQuery) -> Response:
         listed = page(
             found,
             query.limit,
-            lambda item: dataset_view(item, repository.arrays_of(session, item.id)),
+            lambda item: dataset_view(item, repository.arrays_of(session, item.id), brief=True),
             lambda item: item.id,
         )
     return json_response(listed)

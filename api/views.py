@@ -132,8 +132,9 @@ def delivery_view(delivery: WebhookDelivery) -> dict[str, Any]:
     }
 
 
-def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, Any]:
-    """A data set and its arrays."""
+def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray], *, brief: bool = False) -> dict[str, Any]:
+    """A data set and its arrays; without the statistics of each feature, which are many, where it is `brief`."""
+    left_out = {"features"} if brief else set[str]()
     return {
         "id": dataset.id,
         "name": dataset.name,
@@ -144,7 +145,12 @@ def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray]) -> dict[str, 
             f"{array.name}: {text}" for array in arrays for text in array.stats.get("warnings") or ()
         ],
         "arrays": {
-            array.name: {"role": array.role, "dtype": array.dtype, "shape": array.shape, "stats": array.stats}
+            array.name: {
+                "role": array.role,
+                "dtype": array.dtype,
+                "shape": array.shape,
+                "stats": {name: value for name, value in array.stats.items() if name not in left_out},
+            }
             for array in arrays
         },
     }
