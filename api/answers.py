@@ -45,7 +45,7 @@ def _enum(states: type[JobState | AttemptState]) -> Schema:
 
 _RENDERER: dict[str, str | Schema] = {"backend": "string?", "renderer": "string?", "software": "boolean?"}
 _SUMMARY: dict[str, str | Schema] = {
-    "id": "string", "name": "string", "tags": _map("string"), "state": _enum(JobState), "cause": "string?",
+    "id": "string", "kind": {"enum": ["train", "predict"]}, "name": "string", "tags": _map("string"), "state": _enum(JobState), "cause": "string?",
     "message": "string?", "step": "integer", "total_steps": "integer?", "metrics": "object", "dataset_id": "string?",
     "parent_id": "string?", "queue": "string", "created_at": "time", "started_at": "time?", "ended_at": "time?",
     "cancel_requested_at": "time?", **_RENDERER,
@@ -89,6 +89,9 @@ SCHEMAS: dict[str, Schema] = {
         id="string", name="string", state="string", size="integer", received="integer", created_at="time",
         content="string",
     ),
+    "UploadedWeights": _object(
+        id="string", size="integer", sha256="string", tensors=_map("array"), created_at="time"
+    ),
     "Rows": _object(offset="integer", total="integer", rows=_list("object")),
     "Worker": _object(
         id="string", host="string", pid="integer", queue="string", state="string", draining="boolean",
@@ -114,6 +117,8 @@ ANSWERS: dict[tuple[str, str], dict[int, Schema]] = {
     ("post", f"{_JOB}/cancel"): {202: _of("Job")},
     ("post", f"{_JOB}/retry"): {202: _of("Job")},
     ("post", f"{_JOB}/resume"): {202: _of("Job")},
+    ("post", f"{_JOB}/predictions"): {202: _of("Job")},
+    ("post", "/v1/weights"): {201: _of("UploadedWeights")},
     ("get", f"{_JOB}/metrics"): {200: _of("Curves")},
     ("get", f"{_JOB}/diagnostics"): {200: {"type": "object"}},
     ("get", f"{_JOB}/checkpoints"): {200: _page("StoredCheckpoint")},

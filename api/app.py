@@ -17,6 +17,7 @@ from api import (
     inspection,
     jobs,
     monitoring,
+    predictions,
     problems,
     security,
     service,
@@ -60,7 +61,18 @@ def create_app(settings: Settings | None = None) -> Flask:
     problems.register(app)
     security.register(app, settings)
     auth.register(app, settings, services.db, services.rates)
-    for part in (jobs, inspection, files, streams, datasets, contents, service, sessions, webhooks):
+    for part in (
+        jobs,
+        predictions,
+        inspection,
+        files,
+        streams,
+        datasets,
+        contents,
+        service,
+        sessions,
+        webhooks,
+    ):
         app.register_api(part.routes.blueprint)
     service.register_health(app)
     monitoring.register(app)

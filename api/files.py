@@ -1,22 +1,29 @@
-"""Weights as files: whole or by range, resumable, with the hash of their content as ETag."""
+"""Weights as files, out and in: whole or by range, resumable, with the hash of their content as ETag."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from typing import IO, cast
 
 from flask import Response, request
 
+from api.bodies import too_large
 from api.context import services
 from api.models import JobPath, WeightsQuery
+from api.responses import json_response
 from api.routing import Routes
 from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, NotFound
 from texelgrad.exports import SUFFIXES, weights_artifact
-from texelgrad.models import Artifact
+from texelgrad.initial_weights import store_weights
+from texelgrad.models import CHUNK_BYTES, Artifact
+from texelgrad.times import time_text
 
 routes = Routes("files")
+_MEMORY_BYTES = 8 << 20
 
 
 @routes.get("/jobs/<job_id>/weights", "Trained weights of a job")
@@ -32,6 +39,30 @@ def get_weights(path: JobPath, query: WeightsQuery) -> Response:
         raise NotFound(f"job {job.id} is {job.state} and has no weights")
     artifact = weights_artifact(own.db, attempt.id, job.spec, query.format)
     return send_artifact(own.db, artifact, f"{job.id}.{SUFFIXES.get(query.format, query.format)}")
+
+
+@routes.post("/weights", "Upload weights to fine-tune from")
+def post_weights() -> Response:
+    """201 and the id for `fine_tune.weights`; the body is a safetensors file. Kept for a day, and while a job began with it."""
+    own = services()
+    limit = own.settings.max_upload_bytes
+    with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as spool:
+        size = 0
+        while piece := request.stream.read(CHUNK_BYTES):
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit, "TEXELGRAD_MAX_UPLOAD_BYTES")
+            spool.write(piece)
+        file = cast("IO[bytes]", spool)
+        artifact, shapes = store_weights(own.db, own.settings, own.owner_id, file, own.quota)
+    view = {
+        "id": artifact.id,
+        "size": artifact.size,
+        "sha256": artifact.sha256,
+        "tensors": {name: list(shape) for name, shape in shapes.items()},
+        "created_at": time_text(artifact.created_at),
+    }
+    return json_response(view, 201)
 
 
 def send_artifact(db: Database, artifact: Artifact, filename: str) -> Response:

@@ -36,27 +36,27 @@ def post_job() -> Response:
     """Queue a job and answer 202; the spec is checked as a whole before anything is stored."""
     own = services()
     raw = read_json(own.settings.max_spec_bytes, "TEXELGRAD_MAX_SPEC_BYTES")
-    return _accepted(*submit_job(own.db, own.settings, own.owner_id, raw, _idempotency(), own.quota))
+    return accepted(*submit_job(own.db, own.settings, own.owner_id, raw, idempotency(), own.quota))
 
 
 @routes.post("/jobs/<job_id>/retry", "Run a job again")
 def retry_job(path: JobPath) -> Response:
     """202 and a new job of the same spec, whose parent_id is this one; 409 while this one has not ended."""
     own = services()
-    key = _idempotency(path)
-    return _accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, key, own.quota))
+    key = idempotency(path)
+    return accepted(*submit_again(own.db, own.settings, own.owner_id, path.job_id, key, own.quota))
 
 
 @routes.post("/jobs/<job_id>/resume", "Go on from a job's last checkpoint")
 def resume_job(path: JobPath) -> Response:
     """202 and a new job that starts there; 409 where this one has not ended, has succeeded, or has no checkpoint."""
     own = services()
-    key = _idempotency(path)
+    key = idempotency(path)
     again = submit_again(own.db, own.settings, own.owner_id, path.job_id, key, own.quota, resume=True)
-    return _accepted(*again)
+    return accepted(*again)
 
 
-def _idempotency(path: JobPath | None = None) -> Idempotency | None:
+def idempotency(path: JobPath | None = None, body: bytes = b"") -> Idempotency | None:
     """The request's key, and a hash of all that it asks for; raises Invalid."""
     key = request.headers.get("Idempotency-Key")
     if key is None:
@@ -65,11 +65,12 @@ def _idempotency(path: JobPath | None = None) -> Idempotency | None:
         raise Invalid(
             [Fault("Idempotency-Key", "has a wrong length or characters", None, f"1 to {_MAX_KEY} printable")]
         )
-    asked = request.path.encode() if path else request.get_data()
+    asked = request.path.encode() + body if path else request.get_data()
     return key, hashlib.sha256(asked).hexdigest()
 
 
-def _accepted(job: Job, new: bool) -> Response:
+def accepted(job: Job, new: bool) -> Response:
+    """The answer to a request that queued a job, or that an earlier one of the same key did."""
     own = services()
     if new:
         own.hints.send(job.queue)

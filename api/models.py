@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from texelgrad.domain import JobState
-from texelgrad.exports import FORMATS
+from texelgrad.exports import FORMATS, PREDICTION_FORMATS
 from texelgrad.formats import FORMATS as UPLOADS
 
 Limit = Annotated[int, Field(ge=1, le=200)]
@@ -111,6 +111,12 @@ class WeightsQuery(Query):
     """Which file."""
 
     format: Literal[FORMATS] = "safetensors"  # pyright: ignore[reportInvalidTypeForm]
+
+
+class PredictionsQuery(Query):
+    """Which file."""
+
+    format: Literal[PREDICTION_FORMATS] = "safetensors"  # pyright: ignore[reportInvalidTypeForm]
 
 
 class WebhookPath(Query):

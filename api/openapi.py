@@ -14,11 +14,14 @@ _REF = "#/components/schemas/"
 _BYTES = "application/octet-stream"
 _MEDIA = {
     "/v1/jobs/{job_id}/weights": _BYTES,
+    "/v1/jobs/{job_id}/predictions": _BYTES,
     "/v1/jobs/{job_id}/checkpoints/{artifact_id}": _BYTES,
     "/v1/jobs/{job_id}/events": "text/event-stream",
 }
 """What paths answer other than JSON."""
-_IDEMPOTENT = frozenset({"/v1/jobs", "/v1/jobs/{job_id}/retry", "/v1/jobs/{job_id}/resume"})
+_IDEMPOTENT = frozenset(
+    {"/v1/jobs", *(f"/v1/jobs/{{job_id}}/{what}" for what in ("retry", "resume", "predictions"))}
+)
 _PROBLEM = {
     "description": "A problem document (RFC 9457).",
     "content": {"application/problem+json": {"schema": {"$ref": f"{_REF}Problem"}}},
@@ -55,6 +58,14 @@ def describe(app: OpenAPI) -> None:
     )
     content = spec["paths"]["/v1/datasets/{dataset_id}/content"]["put"]
     content["requestBody"] = {"required": True, "content": {_BYTES: {"schema": {"type": "string"}}}}
+    spec["paths"]["/v1/weights"]["post"]["requestBody"] = content["requestBody"]
+    spec["paths"]["/v1/jobs/{job_id}/predictions"]["post"]["requestBody"] = _json_body(
+        dataset={"type": "string"},
+        optional={
+            "name": {"type": "string", "maxLength": 200},
+            "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    )
     for path, operations in spec["paths"].items():
         for method, operation in operations.items():
             operation["responses"] = _responses(method, path)

@@ -10,7 +10,7 @@ from texelgrad.models_access import Upload, Webhook, WebhookDelivery
 from texelgrad.times import time_text
 
 _LINKS = (
-    *("metrics", "events", "weights", "diagnostics", "checkpoints", "logs", "why"),
+    *("metrics", "events", "weights", "predictions", "diagnostics", "checkpoints", "logs", "why"),
     *("cancel", "retry", "resume"),
 )
 
@@ -19,6 +19,7 @@ def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
     """A job as lists show it; `attempt` is its newest."""
     return {
         "id": job.id,
+        "kind": "predict" if job.spec.get("predict") else "train",
         "name": job.name,
         "tags": job.spec.get("tags", {}),
         "state": job.state,

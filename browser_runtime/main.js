@@ -2,7 +2,9 @@
 // The only file of the engine that knows the page and its runner. No training logic here.
 
 import { EngineError } from "./errors.js";
-import { MetricsSender } from "./train/metrics_sender.js";
+import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
+import { headerOf } from "./train/safetensors.js";
+import { readRows } from "./train/sources.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
 /**
@@ -11,6 +13,7 @@ import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
  *   spec: any,
  *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>},
  *   resume: {url: string, step: number} | null,
+ *   initial: {url: string} | null,
  *   allow_software: boolean,
  * }} Job
  */
@@ -33,7 +36,7 @@ Object.assign(globalThis, {
 
     /** Begins the job; returns at once. */
     start() {
-      train().catch(reportFailure);
+      work().catch(reportFailure);
     },
 
     /** Stops at the next burst. */
@@ -43,22 +46,27 @@ Object.assign(globalThis, {
   },
 });
 
-/** Trains the job of this page from its start, or from its checkpoint, to its end. */
-async function train() {
+const WINDOW_VALUES = 4 << 20; // inputs or outputs in memory at once while predicting: 16 MB
+
+/** Works off the job of this page: trains from its start, or from its checkpoint, to its end; or predicts. */
+async function work() {
   /** @type {Job} */
   const job = await (await get("job")).json();
   const { spec } = job;
+  const begun = job.initial && !job.resume ? new Uint8Array(await (await get(job.initial.url)).arrayBuffer()) : undefined;
   const session = await compile(spec, {
     backend: spec.backend,
     shaderUrl: address("shaders/bundle.json"),
     allowSoftware: job.allow_software,
     signal: abort.signal,
-    data: { x: sourceOf(job.data.inputs), y: sourceOf(job.data.targets) },
+    initialWeights: begun,
+    data: spec.predict ? undefined : { x: sourceOf(job.data.inputs), y: sourceOf(job.data.targets) },
   });
   const { renderer, drawsPerStep, peakTextureBytes, timings } = session.record;
   const mib = (peakTextureBytes / 2 ** 20).toFixed(1);
   console.info(`compiled in ${Math.round(timings.compileMs)} ms: ${drawsPerStep} draws a step, ${mib} MiB of textures, on ${renderer}`);
   try {
+    if (spec.predict) return await predict(session, sourceOf(job.data.inputs));
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
@@ -67,6 +75,32 @@ async function train() {
   } finally {
     await session.dispose();
   }
+}
+
+/**
+ * Posts the outputs for all rows as one file, whose parts are made window by window.
+ * @param {Awaited<ReturnType<typeof compile>>} session @param {ReturnType<typeof sourceOf>} x
+ */
+async function predict(session, x) {
+  const [rows, ...sample] = x.shape;
+  /** @type {number[]} */
+  let outputShape = [];
+  /** @type {Float32Array<ArrayBuffer>[]} */
+  const parts = [];
+  let window = Math.max(1, Math.floor(WINDOW_VALUES / sample.reduce((a, b) => a * b, 1)));
+  for (let first = 0; first < rows; ) {
+    if (abort.signal.aborted) throw new EngineError("aborted", "predicting was cancelled");
+    const count = Math.min(window, rows - first);
+    const read = (/** @type {number} */ start, /** @type {number} */ n) => readRows(x, first + start, n);
+    const { shape, data } = await session.predict({ shape: [count, ...sample], dtype: x.dtype, read });
+    parts.push(/** @type {Float32Array<ArrayBuffer>} */ (data));
+    outputShape = shape.slice(1);
+    window = Math.min(window, Math.max(1, Math.floor(WINDOW_VALUES / (data.length / count))));
+    first += count;
+    await post("metrics", progressFrame(first, rows));
+  }
+  await post("predictions", new Blob([headerOf("outputs", [rows, ...outputShape]), ...parts]));
+  await postJson("result", { record: session.record, final: { step: rows } });
 }
 
 /**

@@ -16,10 +16,10 @@ export { estimate } from "./train/estimate.js";
 
 /**
  * @typedef {object} CompileOptions
- * @property {{x: ArraySource, y: ArraySource}} data inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; in memory, read piece by piece, or at an address
+ * @property {{x: ArraySource, y: ArraySource}} [data] left out where the spec has `predict`: inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; in memory, read piece by piece, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
- * @property {Weights} [initialWeights] instead of those that the seed gives
+ * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers
  * @property {boolean} [allowSoftware] default true: a renderer that draws on the CPU is used, and named in the record
  * @property {AbortSignal} [signal]
  * @property {"auto"|"worker"|"inline"} [thread] where GL runs

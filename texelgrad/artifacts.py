@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from texelgrad.db import Database, now_us
 from texelgrad.domain import IdPrefix, new_id
 from texelgrad.errors import NotFound
-from texelgrad.models import CHUNK_BYTES, Artifact, ArtifactChunk
+from texelgrad.models import CHUNK_BYTES, RESULTS, Artifact, ArtifactChunk
 from texelgrad.repository.locks import lock_attempt
 
 
@@ -76,7 +76,7 @@ class Writer:
     def commit(self) -> str:
         """Write the rest and the hash; answers the artifact's id. Raises Fenced.
 
-        Weights stay staged until their attempt succeeds (repository.finish_attempt); all else can be read at once.
+        Weights and predictions stay staged until their attempt succeeds (repository.finish_attempt); all else can be read at once.
         """
         with self._db.write() as session:
             if self._buffer:
@@ -87,7 +87,7 @@ class Writer:
             artifact = session.get_one(Artifact, self.artifact_id)
             artifact.size = self.size
             artifact.sha256 = self._hash.hexdigest()
-            artifact.state = "staged" if self._kind == "weights" else "ready"
+            artifact.state = "staged" if self._kind in RESULTS else "ready"
         return self.artifact_id
 
     def _write_chunk(self, session: Session, chunk: bytes) -> None:
@@ -109,7 +109,7 @@ def open_writer(
     kind: str,
     step: int | None = None,
 ) -> Writer:
-    """Start an artifact of `kind` weights, checkpoint (with its `step`) or dataset (no attempt, no token)."""
+    """Start an artifact of `kind` weights, predictions, checkpoint (with its `step`), or of no attempt and no token: dataset, uploaded_weights."""
     return Writer(db, owner_id, attempt_id, token, kind, step)
 
 

@@ -10,10 +10,13 @@ from texelgrad.config import Settings
 from texelgrad.datasets import NamedArray, normalise
 from texelgrad.db import Database
 from texelgrad.errors import Fault, Invalid, NotFound
+from texelgrad.initial_weights import find_weights, fit_faults, shapes_of, tensors_of
+from texelgrad.network import shape_faults
 from texelgrad.repository import datasets
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
-from texelgrad.spec import JobSpec, check_spec
+from texelgrad.spec import JobSpec, Model, check_spec
 from texelgrad.spec_data import Data, Synthetic
+from texelgrad.spec_weights import FineTune
 from texelgrad.times import parse_time
 
 
@@ -25,6 +28,7 @@ class Checked:
     infos: dict[str, ArrayInfo]  # x and y
     synthetic: list[NamedArray]  # the data itself, where it is made up
     deadline_at: int | None  # in microseconds
+    weights_artifact_id: str | None = None  # that it begins with
 
 
 def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Checked:
@@ -49,12 +53,35 @@ def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Chec
         message = "needs one of dataset and synthetic" if "data" in raw else "is missing"
         faults.append(Fault("data", message, None, "an object with dataset or synthetic"))
     if infos:
-        faults.extend(data_faults(right, infos["x"], infos["y"]))
+        # For predictions the inputs must fit; targets and batches don't matter.
+        sections = {"model": right["model"]} if right.get("predict") and "model" in right else right
+        faults.extend(data_faults(sections, infos["x"], infos["y"]))
+    weights_id, wrong = _weights(db, owner_id, right)
+    faults.extend(wrong)
     deadline_at, wrong = _deadline(right.get("deadline"))
     faults.extend(wrong)
     if faults or spec is None:
         raise Invalid(faults)
-    return Checked(spec, infos, synthetic, deadline_at)
+    return Checked(spec, infos, synthetic, deadline_at, weights_id)
+
+
+def _weights(db: Database, owner_id: str, right: dict[str, Any]) -> tuple[str | None, list[Fault]]:
+    """The file of weights that the job begins with, where it is to begin with some, and what is wrong with it."""
+    fine_tune, predict = cast(FineTune | None, right.get("fine_tune")), right.get("predict")
+    if fine_tune is None and predict is None:
+        return None, []
+    with db.read() as session:
+        found = find_weights(session, owner_id, fine_tune, predict)
+        if isinstance(found, Fault):
+            return None, [found]
+        shapes = shapes_of(session, found.id)
+    model = cast(Model | None, right.get("model"))
+    if model is None or any(shape_faults(model.input, model.layers)):
+        return found.id, []
+    if predict is not None:
+        layers = [str(layer.name) for layer, tensors in tensors_of(model) if tensors]
+        return found.id, list(fit_faults(model, shapes, layers, "predict"))
+    return found.id, list(fit_faults(model, shapes, fine_tune.layers if fine_tune else None, "fine_tune"))
 
 
 def _deadline(text: str | None) -> tuple[int | None, list[Fault]]:

@@ -9,10 +9,11 @@ from typing import Any
 import click
 from rich.table import Table
 
-from texelgrad.client import Client, Job
+from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import console as console_of
 
 _FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service; tfjs is a zip
+PREDICTION_FORMATS = ("csv", "npz", "safetensors")
 _LEVELS = ("debug", "info", "warning", "error")
 console = console_of()
 
@@ -124,6 +125,29 @@ def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
 
 @click.command()
 @click.argument("job_id")
+@click.argument("data")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
+)
+@click.option(
+    "--format", "format_", type=click.Choice(PREDICTION_FORMATS), help="By the file's name by default."
+)
+@click.pass_obj
+def predict(url: str | None, job_id: str, data: str, out: Path, format_: str | None) -> None:
+    """Write what a trained job's model gives for DATA: a data set's id, or a file to upload."""
+    kind = format_ or out.suffix.lower().removeprefix(".")
+    if kind not in PREDICTION_FORMATS:
+        raise click.UsageError(f"say --format: {', '.join(PREDICTION_FORMATS)}")
+    with Client(url) as client:
+        dataset = data if data.startswith("ds_") else client.upload_dataset(data)["id"]
+        made = client.wait(client.predict(job_id, dataset)["id"])
+        if made["state"] != "succeeded":
+            raise JobEnded(made)
+        click.echo(client.download_predictions(made["id"], out, format=kind))
+
+
+@click.command()
+@click.argument("job_id")
 @click.option("-o", "--out", type=click.Path(path_type=Path), callback=writable, help="Write one there.")
 @click.option("--id", "checkpoint_id", help="Which one to write; the furthest by default.")
 @click.pass_obj
@@ -160,4 +184,4 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-COMMANDS = (jobs, why, logs, cancel, retry, resume, delete, weights, checkpoints, diagnostics)
+COMMANDS = (jobs, why, logs, cancel, retry, resume, delete, weights, predict, checkpoints, diagnostics)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 import httpx
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load
+from safetensors.numpy import load, save
 
 from texelgrad.errors import TexelgradError
 from texelgrad.jsonable import to_float
@@ -216,6 +216,42 @@ class Client:
     def download_weights(self, job_id: str, path: str | Path, *, format: str = "safetensors") -> Path:
         """Write the weights to a file, which is there only once it is complete."""
         return write_file(self._api.download(f"jobs/{job_id}/weights", {"format": format}), path)
+
+    def upload_weights(self, weights: str | Path | Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Upload weights for `fine_tune.weights`: a safetensors file or arrays by name. Returns their `id` and `tensors`.
+
+        Kept for a day, and for as long as a job that began with them.
+        """
+        data = save({**weights}) if isinstance(weights, Mapping) else Path(weights).read_bytes()
+        headers = {"Content-Type": "application/octet-stream"}
+        return self._api.json("POST", "weights", content=data, headers=headers)
+
+    def predict(
+        self,
+        job_id: str,
+        dataset_id: str,
+        *,
+        name: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Queue a job that computes the outputs of a trained model for the rows of a data set.
+
+        Raises:
+            ApiError: the job has not succeeded, or its model takes other inputs.
+        """
+        body = {"dataset": dataset_id} | ({"name": name} if name is not None else {})
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return self._api.json("POST", f"jobs/{job_id}/predictions", again=True, json=body, headers=headers)
+
+    def predictions(self, job_id: str) -> NDArray[np.float32]:
+        """The outputs that a job of `predict` made: [rows, outputs], as the last layer gives them."""
+        return load(b"".join(self._api.download(f"jobs/{job_id}/predictions", {"format": "safetensors"})))[
+            "outputs"
+        ]
+
+    def download_predictions(self, job_id: str, path: str | Path, *, format: str = "csv") -> Path:
+        """Write them to a file (csv, npz or safetensors), which is there only once it is complete."""
+        return write_file(self._api.download(f"jobs/{job_id}/predictions", {"format": format}), path)
 
     def checkpoints(self, job_id: str) -> list[dict[str, Any]]:
         """What the job saved on the way, the furthest first: `id`, `step`, `size`, ..."""

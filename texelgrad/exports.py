@@ -1,4 +1,4 @@
-"""Weights in other formats, made once from the safetensors file and stored; the same weights give the same bytes."""
+"""Weights and predictions in other formats, made once from the safetensors file and stored; the same weights give the same bytes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,18 @@ def to_tfjs(spec: JobSpec, tensors: Tensors) -> bytes:
     return _zip(export_tfjs.to_tfjs(spec, tensors))
 
 
+def to_csv(_spec: JobSpec, tensors: Tensors) -> bytes:
+    """A line a row: each output in as few digits as give the same float32."""
+    outputs = tensors["outputs"].reshape(len(tensors["outputs"]), -1)
+    lines = [",".join(f"output_{n}" for n in range(outputs.shape[1]))]
+    lines += [",".join(map(str, row)) for row in outputs]
+    return "\n".join([*lines, ""]).encode()
+
+
 _MAKERS: dict[str, Callable[[JobSpec, Tensors], bytes]] = {"npz": to_npz, "onnx": to_onnx, "tfjs": to_tfjs}
 FORMATS = ("safetensors", *_MAKERS)
+_PREDICTION_MAKERS: dict[str, Callable[[JobSpec, Tensors], bytes]] = {"npz": to_npz, "csv": to_csv}
+PREDICTION_FORMATS = ("safetensors", *_PREDICTION_MAKERS)
 SUFFIXES = {"tfjs": "tfjs.zip"}
 """Of file names; the format's own name for all others."""
 
@@ -58,17 +68,34 @@ def weights_artifact(db: Database, attempt_id: str, spec: dict[str, Any], format
 
     Raises Invalid where the format has no form of a layer.
     """
+    return _derived(db, attempt_id, "weights", spec, format_name, _MAKERS)
+
+
+def predictions_artifact(db: Database, attempt_id: str, spec: dict[str, Any], format_name: str) -> Artifact:
+    """The attempt's predictions in one of PREDICTION_FORMATS; raises NotFound where it has none."""
+    return _derived(db, attempt_id, "predictions", spec, format_name, _PREDICTION_MAKERS)
+
+
+def _derived(
+    db: Database,
+    attempt_id: str,
+    kind: str,
+    spec: dict[str, Any],
+    format_name: str,
+    makers: Mapping[str, Callable[[JobSpec, Tensors], bytes]],
+) -> Artifact:
+    """An attempt's file of a kind, in a format that is made from it when it is first asked for."""
     with db.read() as session:
-        source = artifacts.find_ready(session, attempt_id, "weights")
+        source = artifacts.find_ready(session, attempt_id, kind)
         if format_name == "safetensors":
             return source
         try:
-            return artifacts.find_ready(session, attempt_id, f"weights.{format_name}")
+            return artifacts.find_ready(session, attempt_id, f"{kind}.{format_name}")
         except NotFound:
             tensors = load_safetensors(artifacts.read_all(session, source.id))
-    made = _MAKERS[format_name](parse_spec(spec), tensors)
+    made = makers[format_name](parse_spec(spec), tensors)
     # Two requests at once may both store it: the bytes are the same.
-    artifact_id = artifacts.write_pieces(db, source.owner_id, f"weights.{format_name}", [made])
+    artifact_id = artifacts.write_pieces(db, source.owner_id, f"{kind}.{format_name}", [made])
     with db.write() as session:
         session.execute(update(Artifact).where(Artifact.id == artifact_id).values(attempt_id=attempt_id))
         return session.get_one(Artifact, artifact_id)

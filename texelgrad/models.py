@@ -18,6 +18,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 CHUNK_BYTES = 1 << 20  # of an artifact
+RESULTS = frozenset({"weights", "predictions"})
+"""Kinds of artifacts that an attempt is made for: readable once it has succeeded."""
 
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -87,6 +89,10 @@ class Job(Base):
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"))  # retried or resumed from
     # The checkpoint of an ancestor that the first attempt continues; a job of its own starts without.
     resume_artifact_id: Mapped[str | None] = mapped_column(ForeignKey("artifact.id", use_alter=True))
+    # What it begins with, or predicts with, instead of weights that its seed gives.
+    weights_artifact_id: Mapped[str | None] = mapped_column(
+        ForeignKey("artifact.id", use_alter=True), index=True
+    )
     # Fitted by the page on the rows that train: kind, offset, scale.
     normalization: Mapped[dict[str, Any] | None]
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)

@@ -24,6 +24,7 @@ from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import MAX_STEPS, Float32, Label, Later, Name, Strict, Whole, available
 from texelgrad.spec_metrics import EarlyStopping, Metrics, metric_faults, stopping_faults
+from texelgrad.spec_weights import FineTune, Predict, weights_faults
 
 SPEC_VERSION = 1
 
@@ -113,7 +114,10 @@ class JobSpec(Strict):
     diagnostics: Literal["none", "basic", "full"] = "basic"
     checkpoint: Checkpoint = Field(default_factory=Checkpoint)
     limits: Limits = Field(default_factory=Limits)
-    fine_tune: Later = None
+    fine_tune: FineTune | None = None
+    predict: Predict | None = Field(
+        default=None, description="Instead of training; POST /v1/jobs/{id}/predictions makes it."
+    )
     throttle: Later = None
     inspect: Later = None
     deadline: Annotated[str, Field(pattern=_RFC3339)] | None = Field(
@@ -175,6 +179,8 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
         yield from split_faults(data.validation, sections.get("loss"))
     if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
         yield from optimizer.faults()
+    names = {str(layer.name) for layer in model.layers} if model else set[str]()
+    yield from weights_faults(sections.get("fine_tune"), sections.get("predict"), names)
     if metrics := sections.get("metrics"):
         yield from metric_faults(metrics, sections.get("loss"), _outputs(model))
     if train and train.early_stopping and "metrics" in sections:

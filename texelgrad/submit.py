@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -58,12 +58,51 @@ def submit_job(
             queue=settings.queue,
             dataset_id=dataset_id,
             needs_hardware=spec.allow_software is False,
-            total_steps=estimate(spec, checked.infos["x"], checked.infos["y"]).total_steps,
+            total_steps=checked.infos["x"].rows
+            if spec.predict
+            else estimate(spec, checked.infos["x"], checked.infos["y"]).total_steps,
             deadline_at=checked.deadline_at,
+            weights_artifact_id=checked.weights_artifact_id,
             idempotency=idempotency,
         )
 
     return _once(db, owner_id, idempotency, create)
+
+
+def submit_predictions(
+    db: Database,
+    settings: Settings,
+    owner_id: str,
+    job: Job,
+    body: Any,
+    idempotency: Idempotency | None = None,
+    quota: Quota = UNLIMITED,
+) -> tuple[Job, bool]:
+    """Queue a job that predicts with the weights of `job`; `body` names the data set. Raises as submit_job does."""
+    fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
+    legal = ("dataset", "name", "tags")
+    faults = [
+        Fault(name[:100], "is not a field here", None, f"one of {', '.join(legal)}")
+        for name in fields
+        if name not in legal
+    ]
+    if "dataset" not in fields:
+        faults.append(Fault("dataset", "is missing", None, "an id that POST /v1/datasets gave"))
+    if faults:
+        raise Invalid(faults)
+    old = job.spec
+    kept = {name: old[name] for name in ("model", "loss", "optimizer", "backend", "allow_software", "limits")}
+    spec = {
+        **kept,
+        "name": fields.get("name", f"predictions of {old['name'] or job.id}"[:200]),
+        "tags": fields.get("tags", old["tags"]),
+        "data": {"dataset": fields["dataset"]},
+        # Of training only what the schema asks for: no step is taken.
+        "train": {"steps": 1, "seed": old["train"]["seed"]},
+        "diagnostics": "none",
+        "predict": {"job": job.id},
+    }
+    return submit_job(db, settings, owner_id, spec, idempotency, quota)
 
 
 def submit_again(
@@ -106,6 +145,7 @@ def submit_again(
             needs_hardware=old.needs_hardware,
             parent_id=old.id,
             resume_artifact_id=checkpoint.id if checkpoint else None,
+            weights_artifact_id=old.weights_artifact_id,
             total_steps=old.total_steps,
             deadline_at=deadline_at,
             idempotency=idempotency,

@@ -133,6 +133,14 @@ def make_app(engine: Engine, port: AttemptPort, secret: str) -> Flask:
             abort(404)
         return Response(pieces, mimetype="application/octet-stream")
 
+    @route("initial")
+    def _initial() -> Response:
+        try:
+            pieces = port.open_initial()
+        except KeyError:
+            abort(404)
+        return Response(pieces, mimetype="application/octet-stream")
+
     @route("metrics", "POST")
     def _metrics() -> tuple[str, int]:
         port.metrics(Metrics.decode(_body(_MAX_METRICS_BYTES)))
@@ -154,6 +162,11 @@ def make_app(engine: Engine, port: AttemptPort, secret: str) -> Flask:
     @route("weights", "POST")
     def _weights() -> tuple[str, int]:
         port.weights(request.stream)
+        return "", 204
+
+    @route("predictions", "POST")
+    def _predictions() -> tuple[str, int]:
+        port.predictions(request.stream)
         return "", 204
 
     @route("result", "POST")

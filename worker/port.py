@@ -68,6 +68,10 @@ class AttemptPort(ABC):
         """The checkpoint to continue from, in pieces. Raises KeyError where there is none."""
 
     @abstractmethod
+    def open_initial(self) -> Iterator[bytes]:
+        """The weights to begin with, in pieces. Raises KeyError where there are none."""
+
+    @abstractmethod
     def metrics(self, points: Metrics) -> None:
         """Keep points of the loss curve."""
 
@@ -82,6 +86,10 @@ class AttemptPort(ABC):
     @abstractmethod
     def weights(self, body: IO[bytes]) -> None:
         """Keep the final weights."""
+
+    @abstractmethod
+    def predictions(self, body: IO[bytes]) -> None:
+        """Keep the outputs that a job which predicts made."""
 
     @abstractmethod
     def result(self, result: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
+from texelgrad.network import output_shape
 from texelgrad.repository import Claim, DataArray
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -58,7 +59,10 @@ class Recorder(AttemptPort):
         spec = parse_spec(claim.spec)
         parameters = _ITEM_BYTES * estimate(spec, None, None).parameters
         normalization = _NORMALIZATION_BYTES * spec.model.input[-1]
+        outputs = math.prod(output_shape(spec.model.input, spec.model.layers))
+        rows = max((array.shape[0] for array in claim.data), default=0)
         self._limit_bytes = {
+            "predictions": _ITEM_BYTES * rows * outputs + _HEADER_BYTES,
             "weights": parameters + normalization + _HEADER_BYTES,
             # Early stopping keeps the best weights beside the last.
             "checkpoint": (_CHECKPOINT_COPIES + 1) * parameters + _HEADER_BYTES,
@@ -78,6 +82,7 @@ class Recorder(AttemptPort):
             "spec": claim.spec,
             "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target")},
             "resume": resume,
+            "initial": {"url": "initial"} if claim.weights_artifact_id else None,
             "allow_software": self._allow_software if allowed is None else allowed,
         }
 
@@ -95,6 +100,13 @@ class Recorder(AttemptPort):
         if resume is None:
             raise KeyError("resume")
         return self._read_resume(resume.artifact_id)
+
+    @override
+    def open_initial(self) -> Iterator[bytes]:
+        artifact_id = self._claimed().weights_artifact_id
+        if artifact_id is None:
+            raise KeyError("initial")
+        return self._read(artifact_id, 0, None)
 
     @override
     def metrics(self, points: Metrics) -> None:
@@ -129,6 +141,12 @@ class Recorder(AttemptPort):
         with self._writing(AttemptState.SAVING):
             pass
         self._store("weights", body, None)
+
+    @override
+    def predictions(self, body: IO[bytes]) -> None:
+        with self._writing(AttemptState.SAVING):
+            pass
+        self._store("predictions", body, None)
 
     @override
     def result(self, result: dict[str, Any]) -> None:

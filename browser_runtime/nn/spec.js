@@ -5,6 +5,7 @@ import { RELU_LIKE } from "./activations.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
 import { specSchema } from "./spec_schema.js";
+import { weightsFaults } from "./spec_weights.js";
 
 /** @typedef {{field: string, value: unknown, message: string}} Fault */
 /** @typedef {Record<string, any>} Schema */
@@ -150,6 +151,7 @@ function betweenFields(spec, faults) {
   if (optimizer.nesterov && optimizer.momentum === 0) fault("optimizer.nesterov", true, "needs a momentum; legal: false, or a momentum above 0");
   if (train.clip && (train.clip.value === null) === (train.clip.global_norm === null)) fault("train.clip", undefined, "needs one of value and global_norm");
   measureFaults(spec, fault);
+  weightsFaults(spec, fault);
   if (spec.backend === "cpu") fault("backend", "cpu", "is not available yet; legal: auto, webgl2");
 }
 

@@ -1568,6 +1568,61 @@ export const specSchema = {
       "title": "Exponential",
       "type": "object"
     },
+    "FineTune": {
+      "additionalProperties": false,
+      "description": "Initial weights by the names of layers; all other layers begin as the seed gives them.",
+      "properties": {
+        "job": {
+          "anyOf": [
+            {
+              "pattern": "^job_[0-9a-z]{26}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "An earlier job that has succeeded.",
+          "title": "Job"
+        },
+        "layers": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 1000,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "null: every layer of which the file has tensors.",
+          "title": "Layers"
+        },
+        "weights": {
+          "anyOf": [
+            {
+              "pattern": "^art_[0-9a-z]{26}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "A file that POST /v1/weights took.",
+          "title": "Weights"
+        }
+      },
+      "title": "FineTune",
+      "type": "object"
+    },
     "Flatten": {
       "additionalProperties": false,
       "description": "Each sample becomes one row, in C order.",
@@ -2289,6 +2344,23 @@ export const specSchema = {
       "title": "OneCycle",
       "type": "object"
     },
+    "Predict": {
+      "additionalProperties": false,
+      "description": "The outputs of a trained model for the rows of the data set, instead of training.",
+      "properties": {
+        "job": {
+          "description": "The job that trained it.",
+          "pattern": "^job_[0-9a-z]{26}$",
+          "title": "Job",
+          "type": "string"
+        }
+      },
+      "required": [
+        "job"
+      ],
+      "title": "Predict",
+      "type": "object"
+    },
     "RmsProp": {
       "additionalProperties": false,
       "description": "The gradient over a running root mean square, with momentum where it is above 0.",
@@ -2776,9 +2848,15 @@ export const specSchema = {
       "type": "string"
     },
     "fine_tune": {
-      "default": null,
-      "title": "Fine Tune",
-      "type": "null"
+      "anyOf": [
+        {
+          "$ref": "#/$defs/FineTune"
+        },
+        {
+          "type": "null"
+        }
+      ],
+      "default": null
     },
     "inspect": {
       "default": null,
@@ -2874,6 +2952,18 @@ export const specSchema = {
         }
       ],
       "title": "Optimizer"
+    },
+    "predict": {
+      "anyOf": [
+        {
+          "$ref": "#/$defs/Predict"
+        },
+        {
+          "type": "null"
+        }
+      ],
+      "default": null,
+      "description": "Instead of training; POST /v1/jobs/{id}/predictions makes it."
     },
     "spec_version": {
       "const": 1,

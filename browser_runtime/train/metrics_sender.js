@@ -61,6 +61,12 @@ export class MetricsSender {
   }
 }
 
+/** A frame that says only how far a job is. @param {number} step @param {number} totalSteps */
+export function progressFrame(step, totalSteps) {
+  const header = new TextEncoder().encode(JSON.stringify({ keys: ["step"], count: 0, step, total_steps: totalSteps }));
+  return new Blob([new Uint8Array(new Uint32Array([header.length]).buffer), header]);
+}
+
 /**
  * @param {Point[]} points at least one
  * @param {number} totalSteps

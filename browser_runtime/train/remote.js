@@ -169,7 +169,7 @@ export class EngineProxy {
 
   /**
    * @param {any} spec
-   * @param {{data: {x: ArraySource, y: ArraySource}, initialWeights?: Weights, allowSoftware: boolean, signal?: AbortSignal}} options
+   * @param {{data?: {x: ArraySource, y: ArraySource}, initialWeights?: Weights|Uint8Array, allowSoftware: boolean, signal?: AbortSignal}} options
    */
   async compile(spec, { data, initialWeights, allowSoftware, signal }) {
     const offered = this.channel.offerBoth(data);

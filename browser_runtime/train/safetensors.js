@@ -1,7 +1,7 @@
 // safetensors: named tensors and string metadata in one file, written so that equal contents are equal bytes.
 import { EngineError } from "../errors.js";
 
-/** @typedef {{shape: number[], data: Float32Array}} Tensor */
+/** Those of float64 come as they are; all that a model trains is float32. @typedef {{shape: number[], data: Float32Array}} Tensor */
 
 /**
  * @param {Record<string, {shape: number[], data: Float32Array|Float64Array}>} tensors in this order; those of float64 first, so that each starts on a multiple of its size
@@ -16,14 +16,10 @@ export function encode(tensors, metadata) {
     header[name] = { dtype: data instanceof Float64Array ? "F64" : "F32", shape, data_offsets: [size, size + data.byteLength] };
     size += data.byteLength;
   }
-  // Padded with spaces so that the data starts on 8 bytes, as the format's own writer does.
-  let json = new TextEncoder().encode(JSON.stringify(header));
-  const padded = new Uint8Array(Math.ceil(json.length / 8) * 8).fill(0x20);
-  padded.set(json);
-  const out = new Uint8Array(8 + padded.length + size);
-  new DataView(out.buffer).setBigUint64(0, BigInt(padded.length), true);
-  out.set(padded, 8);
-  let at = 8 + padded.length;
+  const start = beginningOf(header);
+  const out = new Uint8Array(start.length + size);
+  out.set(start);
+  let at = start.length;
   for (const { data } of Object.values(tensors)) {
     out.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
     at += data.byteLength;
@@ -31,12 +27,26 @@ export function encode(tensors, metadata) {
   return out;
 }
 
+/** The length of the header and the header, padded with spaces so that the data starts on 8 bytes, as the format's own writer does.
+ * @param {object} header */
+function beginningOf(header) {
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const length = Math.ceil(json.length / 8) * 8;
+  const out = new Uint8Array(8 + length).fill(0x20);
+  new DataView(out.buffer).setBigUint64(0, BigInt(length), true);
+  out.set(json, 8);
+  return out;
+}
+
+/** All of a file of one float32 tensor but its values, which may come piece by piece. @param {string} name @param {number[]} shape */
+export const headerOf = (name, shape) => beginningOf({ [name]: { dtype: "F32", shape, data_offsets: [0, shape.reduce((a, b) => a * b, 4)] } });
+
 /**
  * @param {Uint8Array} bytes
  * @returns {{tensors: Record<string, Tensor>, metadata: Record<string, string>}}
  */
 export function decode(bytes) {
-  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `not a safetensors file of float32 tensors: ${why}`);
+  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `not a safetensors file of float32 or float64 tensors: ${why}`);
   if (bytes.length < 8) throw bad("shorter than its header");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (length > bytes.length - 8) throw bad("its header is longer than the file");
@@ -51,9 +61,10 @@ export function decode(bytes) {
   /** @type {Record<string, Tensor>} */
   const tensors = {};
   for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries)) {
-    const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 4);
-    if (dtype !== "F32" || to - from !== size || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
-    tensors[name] = { shape, data: new Float32Array(bytes.slice(8 + length + from, 8 + length + to).buffer) };
+    const Values = /** @type {any} */ ({ F32: Float32Array, F64: Float64Array })[dtype];
+    const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, Values?.BYTES_PER_ELEMENT);
+    if (!Values || to - from !== size || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
+    tensors[name] = { shape, data: new Values(bytes.slice(8 + length + from, 8 + length + to).buffer) };
   }
   return { tensors, metadata };
 }

@@ -1,8 +1,10 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
+import { buildModel } from "../nn/model.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
+import { beginning, normalizationOf } from "./beginning.js";
 import { Batches, checkArray, checkShapes, readClasses, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
 import { EarlyStopping } from "./early_stopping.js";
@@ -37,11 +39,13 @@ export class Session {
    * Validates, plans, compiles, uploads the data and the initial weights.
    * @param {Device} device
    * @param {any} input the job spec
-   * @param {{data: {x: ArraySource, y: ArraySource}, initialWeights?: Weights, signal?: AbortSignal}} options
+   * @param {{data?: {x: ArraySource, y: ArraySource}, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options `data` may be left out
+   *   where the spec only predicts
    */
   static async compile(device, input, { data, initialWeights, signal }) {
     const started = performance.now();
     const spec = validateSpec(input);
+    if (!data && spec.predict) data = placeholder(spec);
     if (!data) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
     checkArray("data.x", data.x);
     checkArray("data.y", data.y);
@@ -55,11 +59,13 @@ export class Session {
     let session;
     try {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
-      const { train, validation, normalization } = await prepare(spec, read, labels, plan.outputShape, signal);
+      const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
+      const normalization = spec.predict ? normalizationOf(initialWeights) : prepared.normalization;
       session = new Session({ device, spec, plan, executable, data: read, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels, signal);
-      session.setWeights(initialWeights ?? session.initialWeights());
-      if (!initialWeights) session.given = null; // the seed gives them again
+      const begun = beginning(plan, spec, initialWeights);
+      session.setWeights(begun ?? session.initialWeights());
+      if (!begun) session.given = null; // the seed gives them again
       device.check();
       session.timings.compileMs = compiled - started;
       session.timings.uploadMs = performance.now() - compiled;
@@ -440,6 +446,13 @@ export class Session {
     this.disposed = true;
     this.executable.dispose();
   }
+}
+
+/** A row of zeros to compile for, where no row will train. @param {any} spec @returns {{x: ArraySource, y: ArraySource}} */
+function placeholder(spec) {
+  const outputs = buildModel(spec, { training: true }).outputShape.reduce((a, b) => a * b, 1);
+  const zeros = (/** @type {number[]} */ shape) => ({ shape, data: new Float32Array(shape.reduce((a, b) => a * b, 1)) });
+  return { x: zeros([1, ...spec.model.input]), y: zeros(spec.loss === "softmax_cross_entropy" ? [1] : [1, outputs]) };
 }
 
 /**

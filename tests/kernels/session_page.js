@@ -21,12 +21,13 @@ const plain = (value) => (value?.data instanceof Uint8Array ? value.data : value
 /**
  * @param {any} spec @param {any} x @param {any} y
  * @param {[string, any?][]} calls methods of the session, one after another, each with its argument
- * @param {any} [options] of compile, and `stream`: true, or the first row that can't be read
+ * @param {any} [options] of compile, and `stream`: true, or the first row that can't be read; `initialWeightsFile`: bytes
  * @returns {Promise<{results: any[], history: any[], record: any, step: number, totalSteps: number}>}
  */
-export async function play(spec, x, y, calls, { stream, ...options } = {}) {
+export async function play(spec, x, y, calls, { stream, initialWeightsFile, ...options } = {}) {
+  if (initialWeightsFile) options.initialWeights = initialWeightsFile.data;
   const source = (/** @type {any} */ array) => (stream ? streamed(array, stream === true ? Infinity : stream) : array);
-  const session = await compile(spec, { ...options, data: { x: source(x), y: source(y) } });
+  const session = await compile(spec, { ...options, data: x ? { x: source(x), y: source(y) } : undefined });
   /** @type {any[]} */
   const history = [];
   try {
@@ -40,6 +41,12 @@ export async function play(spec, x, y, calls, { stream, ...options } = {}) {
   } finally {
     await session.dispose();
   }
+}
+
+/** The weights that a run would begin with. @param {any} spec @param {any} x @param {any} y @param {any} file bytes of a safetensors file, or null */
+export async function firstWeights(spec, x, y, file) {
+  const session = await compile(spec, { data: { x, y }, ...(file && { initialWeights: file.data }) });
+  return session.getWeights().finally(() => session.dispose());
 }
 
 /** What a refused call leaves behind. @param {any} spec @param {any} x @param {any} y @param {[string, any]} call @param {any} [options] */

@@ -235,7 +235,6 @@ def test_xavier_is_glorot():
         ("checkpoint.every_steps", 0, "checkpoint.every_steps", "1 <= every_steps <= 2147483647"),
         ("limits.wall_s", 0, "limits.wall_s", "1 <= wall_s"),
         ("limits.max_attempts", 11, "limits.max_attempts", "1 <= max_attempts <= 10"),
-        ("fine_tune", {}, "fine_tune", "null, or leave it out"),
         ("throttle", 1, "throttle", "null, or leave it out"),
         ("inspect", 1, "inspect", "null, or leave it out"),
         ("deadline", 1, "deadline", "a string"),

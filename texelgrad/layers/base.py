@@ -120,6 +120,17 @@ class LayerBase(Strict):
         """What the layer computes (None: nothing), and the value that it makes. Raises Refused."""
         raise NotImplementedError
 
+    def tensors(self, shape: LayerShape) -> dict[str, Shape]:
+        """Shapes of what it trains or keeps, by the part of a file's name that follows the layer's: kernel, bias."""
+        if shape.weights is None:
+            return {}
+        blocks, rows, columns = shape.weights
+        taps = cast(Any, self).kernel if "kernel" in type(self).model_fields else None
+        # A kernel over places comes as [places..., in, out], one over nothing but inputs as [in, out].
+        places = (blocks * rows,) if taps is None else (*(taps if isinstance(taps, list) else [taps]), rows)
+        kernel = (*places, columns)
+        return {"kernel": kernel, "bias": (columns,)} if shape.bias else {"kernel": kernel}
+
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
         """What is too large for the engine, whatever the batch; browser_runtime/backends/webgl2 refuses the same."""
         yield from ()

@@ -25,7 +25,7 @@ from texelgrad.domain import (
 )
 from texelgrad.errors import Conflict, Fenced, IllegalTransition
 from texelgrad.jsonable import jsonable
-from texelgrad.models import Artifact, Attempt, DatasetArray, Job, Worker
+from texelgrad.models import RESULTS, Artifact, Attempt, DatasetArray, Job, Worker
 from texelgrad.repository.locks import lock_attempt, lock_job, move_job, write_event
 from texelgrad.repository.logs import write_line
 
@@ -69,6 +69,7 @@ class Claim:
     spec: dict[str, Any]
     data: tuple[DataArray, ...]
     resume: Resume | None
+    weights_artifact_id: str | None = None  # that the job begins with
 
 
 def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> Claim | None:
@@ -124,6 +125,7 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
         spec=job.spec,
         data=tuple(DataArray(a.name, a.role, a.dtype, tuple(a.shape), a.artifact_id) for a in arrays),
         resume=Resume(checkpoint.id, checkpoint.step or 0) if checkpoint else None,
+        weights_artifact_id=job.weights_artifact_id,
     )
 
 
@@ -187,12 +189,12 @@ def finish_attempt(
 ) -> JobState:
     """End the attempt, and with it the job, or queue the job again; answers the job's new state.
 
-    `outcome` is succeeded (needs complete weights, which become readable here), failed, cancelled or lost;
+    `outcome` is succeeded (needs complete weights or predictions, which become readable here), failed, cancelled or lost;
     `failure` is what the page reported besides code and message. Raises Fenced, IllegalTransition or Conflict.
     """
     attempt = lock_attempt(session, attempt_id, token)
     if outcome == AttemptState.SUCCEEDED:
-        _publish_weights(session, attempt)
+        _publish_result(session, attempt)
     return _end(session, attempt, outcome, cause, message, failure)
 
 
@@ -223,14 +225,14 @@ def release_attempts(session: Session, worker_id: str) -> list[str]:
     return [attempt.job_id for attempt in released]
 
 
-def _publish_weights(session: Session, attempt: Attempt) -> None:
+def _publish_result(session: Session, attempt: Attempt) -> None:
     staged = session.scalars(
         select(Artifact).where(
             Artifact.attempt_id == attempt.id, Artifact.state == "staged", Artifact.sha256.is_not(None)
         )
     ).all()
-    if not any(artifact.kind == "weights" for artifact in staged):
-        raise Conflict(f"attempt {attempt.id} has no complete weights and can't succeed")
+    if not any(artifact.kind in RESULTS for artifact in staged):
+        raise Conflict(f"attempt {attempt.id} has no complete weights or predictions and can't succeed")
     for artifact in staged:
         artifact.state = "ready"
 

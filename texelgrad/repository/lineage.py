@@ -33,7 +33,7 @@ def delete_job(session: Session, owner_id: str, job_id: str) -> None:
     if job.state not in FINAL_JOB_STATES:
         raise Conflict(f"job {job_id} is {job.state}: cancel it first")
     if heirs := _heirs(session, job_id):
-        raise Conflict(f"{', '.join(heirs)} continued from a checkpoint of job {job_id}: delete that first")
+        raise Conflict(f"{', '.join(heirs)} began with what job {job_id} made: delete that first")
     own = select(Attempt.id).where(Attempt.job_id == job_id)
     session.execute(update(Job).where(Job.parent_id == job_id).values(parent_id=None))
     # One DELETE of many chunks would block every writer for seconds: without an attempt, the sweep takes them.
@@ -43,9 +43,10 @@ def delete_job(session: Session, owner_id: str, job_id: str) -> None:
 
 
 def _heirs(session: Session, job_id: str) -> Sequence[str]:
-    """Some of the jobs that start, or started, from a checkpoint of this one."""
+    """Some of the jobs that start, or started, from a checkpoint or the weights of this one."""
     own = select(Attempt.id).where(Attempt.job_id == job_id)
     continued = select(Attempt.job_id).where(Attempt.parent_id.in_(own), Attempt.job_id != job_id)
-    checkpoints = select(Artifact.id).where(Artifact.attempt_id.in_(own))
-    query = select(Job.id).where(or_(Job.id.in_(continued), Job.resume_artifact_id.in_(checkpoints)))
+    made = select(Artifact.id).where(Artifact.attempt_id.in_(own))
+    begun = or_(Job.resume_artifact_id.in_(made), Job.weights_artifact_id.in_(made))
+    query = select(Job.id).where(Job.id != job_id, or_(Job.id.in_(continued), begun))
     return session.scalars(query.order_by(Job.id).limit(_NAMED)).all()

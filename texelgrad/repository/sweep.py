@@ -7,16 +7,18 @@ from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
 from texelgrad.domain import LIVE_ATTEMPT_STATES
-from texelgrad.models import Artifact, ArtifactChunk, Attempt, DatasetArray
+from texelgrad.models import Artifact, ArtifactChunk, Attempt, DatasetArray, Job
 from texelgrad.models_access import Upload
 
+_WEIGHTS_US = 24 * 3600 * 1_000_000  # uploaded weights wait so long for a job that begins with them
 _UPLOAD_US = 3600 * 1_000_000  # an upload that takes longer is given up
 
 
 def sweep_artifacts(session: Session, max_chunks: int) -> int:
     """Delete at most so many chunks of dead artifacts, and those that have none left; answers how many chunks.
 
-    Dead is what an ended attempt left staged, dropped checkpoints, and what an upload left without a data set an hour ago.
+    Dead is what an ended attempt left staged, dropped checkpoints, what an upload left without a data set an hour ago, and
+    uploaded weights that no job began with for a day.
     """
     old = Artifact.created_at < now_us(session) - _UPLOAD_US
     ended = select(Attempt.id).where(
@@ -24,10 +26,14 @@ def sweep_artifacts(session: Session, max_chunks: int) -> int:
     )
     used = select(DatasetArray.artifact_id).where(DatasetArray.artifact_id == Artifact.id)
     uploading = select(Upload.id).where(Upload.artifact_id == Artifact.id)
+    begun = select(Job.id).where(Job.weights_artifact_id == Artifact.id)
+    fresh = and_(Artifact.kind == "uploaded_weights", Artifact.created_at >= now_us(session) - _WEIGHTS_US)
     dead = or_(
         and_(Artifact.state == "staged", ended.exists()),
         Artifact.state == "dropped",
-        and_(Artifact.attempt_id.is_(None), old, ~used.exists(), ~uploading.exists()),
+        and_(
+            Artifact.attempt_id.is_(None), old, ~used.exists(), ~uploading.exists(), ~begun.exists(), ~fresh
+        ),
     )
     ids = session.scalars(select(Artifact.id).where(dead).limit(max_chunks)).all()
     if not ids:

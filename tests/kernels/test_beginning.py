@@ -1,0 +1,89 @@
+"""Runs that begin with weights of a file, for some layers or for all; and models that only predict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from .harness import BrowserPage, PageError
+from .specs import Array, Spec, data_for, mlp, weights_for
+from .test_session import LOSS, SIZES, play
+
+X, Y = data_for(41, 5, 3, LOSS)
+WEIGHTS = weights_for(SIZES)
+
+
+def file_of(tensors: dict[str, Array]) -> Array:
+    return np.frombuffer(safetensors.numpy.save(tensors), np.uint8)
+
+
+def first_weights(page: BrowserPage, spec: Spec, file: Array | None) -> dict[str, Array]:
+    """The weights before the first step."""
+    return page.call("/tests/kernels/session_page.js", "firstWeights", spec, X, Y, file)
+
+
+@pytest.mark.parametrize("layers", [["dense_1"], ["dense_2"], ["dense_1", "dense_2"], None])
+def test_named_layers_begin_with_the_file(browser_page: BrowserPage, layers: list[str] | None):
+    """Bit for bit; the others as the seed gives them; float64 is rounded once, and what else is in the file is ignored."""
+    spec = mlp(SIZES, LOSS) | {"fine_tune": {"layers": layers}}
+    given = {name: value.astype(np.float64) for name, value in WEIGHTS.items()}
+    file = file_of(given | {"input.offset": np.zeros(5), "other.kernel": np.ones((2, 2), np.float32)})
+    got = first_weights(browser_page, spec, file)
+    seeded = first_weights(browser_page, mlp(SIZES, LOSS), None)
+    for name, value in got.items():
+        chosen = layers is None or name.split(".")[0] in layers
+        np.testing.assert_array_equal(value, WEIGHTS[name] if chosen else seeded[name])
+
+
+def test_layers_of_which_the_file_has_nothing_come_from_the_seed(browser_page: BrowserPage):
+    """Without a list of layers, those that the file has are taken."""
+    file = file_of({name: value for name, value in WEIGHTS.items() if name.startswith("dense_1")})
+    got = first_weights(browser_page, mlp(SIZES, LOSS) | {"fine_tune": {}}, file)
+    seeded = first_weights(browser_page, mlp(SIZES, LOSS), None)
+    np.testing.assert_array_equal(got["dense_1.kernel"], WEIGHTS["dense_1.kernel"])
+    np.testing.assert_array_equal(got["dense_2.kernel"], seeded["dense_2.kernel"])
+
+
+@pytest.mark.parametrize(
+    ("tensors", "tune", "message"),
+    [
+        ({"dense_1.kernel": WEIGHTS["dense_1.kernel"]}, {}, "dense_1.bias is missing"),
+        (WEIGHTS | {"dense_2.bias": np.zeros(4, np.float32)}, {}, r"dense_2.bias is \[4\]; needed: \[3\]"),
+        ({"other.kernel": np.zeros((2, 2), np.float32)}, {}, "no layer to be tuned"),
+        ({"dense_1.kernel": np.zeros((5, 9), np.int32)}, {}, "float32 or float64"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(
+    browser_page: BrowserPage, tensors: dict[str, Array], tune: dict[str, Any], message: str
+):
+    """With the name of the tensor."""
+    with pytest.raises(PageError, match=message) as caught:
+        first_weights(browser_page, mlp(SIZES, LOSS) | {"fine_tune": tune}, file_of(tensors))
+    assert caught.value.properties["code"] == "data_invalid"
+
+
+def test_a_fine_tuned_run_resumes(browser_page: BrowserPage):
+    """Its checkpoint holds all that it needs: without the file it ends at the same bytes."""
+    spec = mlp(SIZES, LOSS, optimizer="adam", steps=12, batch_size=10) | {
+        "fine_tune": {"layers": ["dense_1"]}
+    }
+    file = file_of(WEIGHTS)
+    whole = play(browser_page, spec, X, Y, ("run", {}), ("weightsFile",), initialWeightsFile=file)
+    half = play(browser_page, spec, X, Y, ("run", {"steps": 5}), ("checkpoint",), initialWeightsFile=file)
+    again = play(browser_page, spec, X, Y, ("restore", half["results"][-1]), ("run", {}), ("weightsFile",))
+    assert again["results"][-1].tobytes() == whole["results"][-1].tobytes()
+
+
+@pytest.mark.parametrize("loss", [LOSS, "bce", "mse"])
+def test_predicting_without_training_data(browser_page: BrowserPage, loss: str):
+    """A trained model's file is enough: the outputs are those of the session that trained, normalisation included."""
+    x, y = data_for(300, 5, 3, loss)
+    spec = mlp(SIZES, loss, optimizer="adam", steps=9, batch_size=50) | {"data": {"normalize": "standard"}}
+    trained = play(browser_page, spec, x * 3 + 1, y, ("run", {}), ("weightsFile",), ("predict", x))
+    only = {key: value for key, value in spec.items() if key != "data"}
+    only |= {"predict": {"job": "job_" + "0" * 26}, "train": {"steps": 1}}
+    got = play(browser_page, only, None, None, ("predict", x), initialWeightsFile=trained["results"][1])
+    np.testing.assert_array_equal(got["results"][0], trained["results"][2])
