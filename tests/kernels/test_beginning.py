@@ -20,6 +20,9 @@ def file_of(tensors: dict[str, Array]) -> Array:
     return np.frombuffer(safetensors.numpy.save(tensors), np.uint8)
 
 
+NOTHING: Any = None
+
+
 def first_weights(page: BrowserPage, spec: Spec, file: Array | None) -> dict[str, Array]:
     """The weights before the first step."""
     return page.call("/tests/kernels/session_page.js", "firstWeights", spec, X, Y, file)
@@ -85,5 +88,5 @@ def test_predicting_without_training_data(browser_page: BrowserPage, loss: str):
     trained = play(browser_page, spec, x * 3 + 1, y, ("run", {}), ("weightsFile",), ("predict", x))
     only = {key: value for key, value in spec.items() if key != "data"}
     only |= {"predict": {"job": "job_" + "0" * 26}, "train": {"steps": 1}}
-    got = play(browser_page, only, None, None, ("predict", x), initialWeightsFile=trained["results"][1])
+    got = play(browser_page, only, NOTHING, NOTHING, ("predict", x), initialWeightsFile=trained["results"][1])
     np.testing.assert_array_equal(got["results"][0], trained["results"][2])

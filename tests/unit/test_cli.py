@@ -92,6 +92,25 @@ def test_weights_are_written(texelgrad: Callable[..., Result], tmp_path: Path, s
     assert seen[0].url.params["format"] == "npz"
 
 
+def test_predictions_are_written(texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]):
+    """A job on the data set predicts; its file comes in the format that its name says, or that is asked for."""
+    made = JOB | {"id": "job_02", "state": "succeeded"}
+    answers: Service = {
+        "POST /v1/jobs/job_01/predictions": (202, made),
+        "GET /v1/jobs/job_02": (200, made),
+        "GET /v1/jobs/job_02/predictions": (200, b"file"),
+    }
+    out = tmp_path / "p.csv"
+    result = texelgrad(["predict", "job_01", "ds_1", "-o", str(out)], answers)
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() == b"file"
+    assert json.loads(seen[0].content) == {"dataset": "ds_1"}
+    assert seen[-1].url.params["format"] == "csv"
+    odd = texelgrad(["predict", "job_01", "ds_1", "-o", str(tmp_path / "p.txt")], answers)
+    assert odd.exit_code == 2
+    assert "csv, npz, safetensors" in odd.output
+
+
 def test_weights_come_in_every_format_of_the_service():
     """The command needs none of what makes them, so it lists them itself."""
     (option,) = [parameter for parameter in cli_jobs.weights.params if parameter.name == "format_"]

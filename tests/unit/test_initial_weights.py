@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -26,7 +27,7 @@ NETS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", NETS)
 def test_tensors_are_those_of_the_page(name: str):
     """Names, order of axes, biases that there are and are not."""
-    spec = NETS[name]
+    spec = json.loads(json.dumps(NETS[name]))
     model = parse_spec(spec).model
     outputs = math.prod(output_shape(model.input, model.layers))
     targets = [10] if spec["loss"] == "softmax_cross_entropy" else [10, outputs]

@@ -48,6 +48,11 @@ class FakePort(AttemptPort):
             raise KeyError("resume")
         return iter([self.checkpoint_bytes])
 
+    def open_initial(self) -> Iterator[bytes]:
+        if self.checkpoint_bytes is None:
+            raise KeyError("initial")
+        return iter([self.checkpoint_bytes])
+
     def metrics(self, points: Metrics) -> None:
         self._keep("metrics", points)
 
@@ -59,6 +64,9 @@ class FakePort(AttemptPort):
 
     def weights(self, body: IO[bytes]) -> None:
         self._keep("weights", body.read())
+
+    def predictions(self, body: IO[bytes]) -> None:
+        self._keep("predictions", body.read())
 
     def result(self, result: dict[str, Any]) -> None:
         self._keep("result", result)
