@@ -62,7 +62,7 @@ function* optimizerJobs() {
   for (const type of Object.keys(optimizers)) {
     for (const more of [{}, { momentum: 0.9 }, { momentum: 0.9, nesterov: true }, { l1: 0.1, l2: 0.1, weight_decay: 0.1 }]) {
       for (const clip of [null, { value: 1, global_norm: null }, { value: null, global_norm: 1 }]) {
-        const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", activation: "relu", init: "he_uniform", use_bias: true };
+        const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation: "relu", init: "he_uniform", use_bias: true };
         const layers = [conv, { ...conv, name: "c2", lr_multiplier: 0.1 }, { type: "flatten", name: "f" }, dense("d", 10, "relu"), { ...dense("d2", 3, "linear"), use_bias: false }];
         const optimizer = { type, lr: 0.1, momentum: 0, ...more };
         yield { spec: { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16, clip } }, labels: "values", batch: 16 };
@@ -133,8 +133,19 @@ function* spreadJobs() {
   }
 }
 
+/** Embeddings. @yields {{spec: object, labels: string, batch: number}} */
+function* embeddingJobs() {
+  for (const optimizer of OPTIMIZERS) {
+    for (const [vocabulary, units, length] of [[5, 3, 7], [1000, 64, 50]]) {
+      const layers = [{ type: "embedding", name: "e", vocabulary, units, init: "glorot_uniform" }, { type: "flatten", name: "f" }, dense("d", 3, "linear")];
+      yield { spec: { model: { input: [length], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16 } }, labels: "values", batch: 16 };
+    }
+  }
+}
+
 /** @yields {{spec: object, labels: string, batch: number}} */
 function* jobs() {
+  yield* embeddingJobs();
   yield* shapeJobs(OPTIMIZERS[0], ACTIVATIONS);
   yield* normJobs();
   yield* spreadJobs();

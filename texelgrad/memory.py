@@ -21,6 +21,7 @@ _ROW_LOSS_BYTES = 8 << 20
 _TELEMETRY_LINES = 64
 _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
+_MAX_SPLITS = 4096  # parts of a gradient that an update can add
 _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
 _MAX_TEXTURE_SIZE = 8192
@@ -70,7 +71,10 @@ def texture_bytes(sizes: Sizes) -> int:
     outputs = [
         columns
         for layer in sizes.layers
-        for columns in (*([layer.sums.sets] if layer.sums and layer.sums.sets else []), *[texels(layer.output)] * layer.stored)
+        for columns in (
+            *([layer.sums.sets] if layer.sums and layer.sums.sets else []),
+            *[texels(layer.output)] * layer.stored,
+        )
     ]
     dips = [
         0,
@@ -138,7 +142,7 @@ def _splits(layer: LayerShape, batch: int) -> int:
     height, width = layer.lines or (0, 0)
     lines = batch // 4 * height
     short = math.ceil(lines / max(1, _MAX_TRIPS // width))
-    return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short)))
+    return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short), _MAX_SPLITS))
 
 
 def _statistics(layer: LayerShape, batch: int, stage: int) -> int:

@@ -82,7 +82,7 @@ def _walk(
 ) -> Iterator[LayerShape | Fault]:
     """What each layer computes, or why it does not fit; `values` is filled with what each makes."""
     values = {} if values is None else values
-    values[INPUT] = Value(tuple(model_input), held_input(model_input, layers))
+    values[INPUT] = Value(tuple(model_input), held_input(model_input, layers), data=True)
     trained = set[str]()
     wiring = _wiring(layers)
     for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):

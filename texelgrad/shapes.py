@@ -11,6 +11,7 @@ from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.layers.base import LayerShape
+from texelgrad.layers.embedding import number_faults
 from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
 from texelgrad.network import held_input, shape_faults, trace
 from texelgrad.spec import JobSpec, Limits, Model, Train
@@ -145,6 +146,7 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         if (shapes := _shapes(model)) and "loss" in spec:
             field = f"model.layers.{len(model.layers) - 1}.units"
             yield from _target_faults(spec["loss"], field, shapes[-1].output[-1], y)
+        yield from number_faults(model.layers, x.stats.min, x.stats.max, whole=x.stats.integral)
     held = 4 * (math.prod(x.shape) + math.prod(y.shape))
     if held > MAX_HELD_BYTES:
         yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
@@ -223,7 +225,9 @@ def _variance_faults(train: Train, train_rows: int, shapes: Sequence[LayerShape]
     last = train_rows % batch or batch
     of_rows = (shape for shape in shapes if shape.sums and shape.sums.sets == 0 and shape.sums.pixels == 1)
     if last == 1 and not all(shape.frozen for shape in of_rows):
-        message = f"leaves a batch of 1 of the {train_rows} training rows, of which batch_norm has no variance"
+        message = (
+            f"leaves a batch of 1 of the {train_rows} training rows, of which batch_norm has no variance"
+        )
         legal = "one that leaves at least 2 rows" if train_rows > 1 else "at least 2 training rows"
         yield Fault("train.batch_size", message, train.batch_size, legal)
 

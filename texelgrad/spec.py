@@ -18,6 +18,7 @@ from pydantic import (
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.layers import Dense, Layer
+from texelgrad.layers.embedding import normalize_faults
 from texelgrad.network import shape_faults, trace
 from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
@@ -177,6 +178,8 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
         if data.dataset and data.synthetic:
             yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
         yield from split_faults(data.validation, sections.get("loss"))
+        if model:
+            yield from normalize_faults(model.layers, data.normalize)
     if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
         yield from optimizer.faults()
     names = {str(layer.name) for layer in model.layers} if model else set[str]()

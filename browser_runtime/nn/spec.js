@@ -146,6 +146,9 @@ function betweenFields(spec, faults) {
   if ((train.epochs === null) === (train.steps === null)) fault("train", undefined, "needs exactly one of epochs and steps");
   if (data.dataset !== null && data.synthetic !== null) fault("data", undefined, "takes one of dataset and synthetic");
   splitFaults(spec, fault);
+  if (data.normalize !== "none" && spec.model.layers.some((/** @type {any} */ layer) => layer.type === "embedding")) {
+    fault("data.normalize", data.normalize, "would change the numbers that embedding looks up; legal: none");
+  }
   const { lr, schedule } = optimizer;
   if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
   if (optimizer.nesterov && optimizer.momentum === 0) fault("optimizer.nesterov", true, "needs a momentum; legal: false, or a momentum above 0");

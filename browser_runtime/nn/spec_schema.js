@@ -1538,6 +1538,105 @@ export const specSchema = {
       "title": "EarlyStopping",
       "type": "object"
     },
+    "Embedding": {
+      "additionalProperties": false,
+      "description": "Rows of a table [vocabulary, units] by their numbers: [length] whole numbers become [length, units].",
+      "properties": {
+        "init": {
+          "anyOf": [
+            {
+              "enum": [
+                "glorot_uniform",
+                "glorot_normal",
+                "he_uniform",
+                "he_normal",
+                "xavier_uniform",
+                "xavier_normal"
+              ],
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to glorot_uniform.",
+          "title": "Init"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "lr_multiplier": {
+          "default": 1.0,
+          "description": "Of the learning rate, for its weights.",
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Lr Multiplier",
+          "type": "number"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "trainable": {
+          "default": true,
+          "description": "false: its weights stay as they are.",
+          "title": "Trainable",
+          "type": "boolean"
+        },
+        "type": {
+          "const": "embedding",
+          "title": "Type",
+          "type": "string"
+        },
+        "units": {
+          "maximum": 65536,
+          "minimum": 1,
+          "title": "Units",
+          "type": "integer"
+        },
+        "vocabulary": {
+          "description": "Numbers are from 0 to vocabulary - 1.",
+          "maximum": 16777216,
+          "minimum": 1,
+          "title": "Vocabulary",
+          "type": "integer"
+        }
+      },
+      "required": [
+        "type",
+        "vocabulary",
+        "units"
+      ],
+      "title": "Embedding",
+      "type": "object"
+    },
     "Exponential": {
       "additionalProperties": false,
       "description": "Multiplied with gamma at every step.",
@@ -2225,6 +2324,7 @@ export const specSchema = {
                 "conv2d": "#/$defs/Conv2d",
                 "conv2d_transpose": "#/$defs/Conv2dTranspose",
                 "dense": "#/$defs/Dense",
+                "embedding": "#/$defs/Embedding",
                 "flatten": "#/$defs/Flatten",
                 "group_norm": "#/$defs/GroupNorm",
                 "layer_norm": "#/$defs/LayerNorm",
@@ -2253,6 +2353,9 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/Conv2dTranspose"
+              },
+              {
+                "$ref": "#/$defs/Embedding"
               },
               {
                 "$ref": "#/$defs/MaxPool2d"

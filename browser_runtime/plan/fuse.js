@@ -26,6 +26,7 @@ const epilogues = {
   conv2d: [{ types: ["activation"], when: isOne }],
   conv2d_grad_input: [{ types: ["activation_grad"], when: isOne }],
   conv2d_grad_weights: [{ types: ["update"] }],
+  embedding_grad_weights: [{ types: ["update"] }],
   max_pool2d_grad: [{ types: ["activation_grad"], when: isOfPooled }],
   sample_norm: [{ types: ["activation"], when: isOne }],
   sample_norm_grad_input: [{ types: ["activation_grad"], when: isOne }],

@@ -3,6 +3,7 @@ import { activations } from "./activations.js";
 import { batchNorm, batchNormGradInput, batchNormGradScale, batchNormGradWeights, batchNormStatistics } from "./batch_norm.js";
 import { conv2d, conv2dGradInput, conv2dGradWeights } from "./conv2d.js";
 import { dense, denseGradInput, denseGradWeights } from "./dense.js";
+import { embedding, embeddingGradWeights } from "./embedding.js";
 import { gather } from "./gather.js";
 import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
@@ -28,6 +29,9 @@ export const ops = {
   conv2d: ({ x, kernel, bias }, geometry) => ({ y: conv2d(x, kernel, bias, geometry) }),
   conv2d_grad_input: ({ dy, kernel }, geometry) => ({ dx: conv2dGradInput(dy, kernel, geometry) }),
   conv2d_grad_weights: ({ x, dy }, geometry) => conv2dGradWeights(x, dy, geometry),
+
+  embedding: ({ x, table }) => ({ y: embedding(x, table) }),
+  embedding_grad_weights: ({ x, dy }, { vocabulary }) => ({ table: embeddingGradWeights(x, dy, vocabulary) }),
 
   max_pool2d: ({ x }, geometry) => ({ y: maxPool2d(x, geometry) }),
   max_pool2d_grad: ({ x, dy }, geometry) => ({ dx: maxPool2dGrad(x, dy, geometry) }),

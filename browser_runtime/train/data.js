@@ -44,6 +44,24 @@ export function checkShapes(spec, { x, y }, outputShape) {
 }
 
 /**
+ * A checker of inputs that embeddings look up; it passes all where there is none.
+ * @param {any} spec
+ * @returns {(field: string, firstRow: number, values: ArrayLike<number>) => void} throws data_invalid
+ */
+export function numberCheck(spec) {
+  const embeddings = (spec.model?.layers ?? []).filter((/** @type {any} */ layer) => layer.type === "embedding");
+  const least = Math.min(...embeddings.map((/** @type {any} */ layer) => layer.vocabulary));
+  if (embeddings.length === 0) return () => {};
+  return (field, firstRow, values) => {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (Number.isInteger(value) && value >= 0 && value < least) continue;
+      throw bad(field, `value ${i} from row ${firstRow} is ${value}; embedding needs whole numbers from 0 to ${least - 1}`);
+    }
+  };
+}
+
+/**
  * A checker of values for one array, called with each window.
  * @param {"x"|"y"} name @param {any} spec @param {"index"|"values"} labels @param {number} outputs
  * @returns {(firstRow: number, values: ArrayLike<number>) => void}
@@ -51,7 +69,9 @@ export function checkShapes(spec, { x, y }, outputShape) {
 export function valueCheck(name, spec, labels, outputs) {
   const field = `data.${name}`;
   const legal = name === "x" || spec.loss === "mse" ? null : labels === "index" ? [0, outputs - 1] : [0, 1];
+  const checkNumbers = name === "x" ? numberCheck(spec) : () => {};
   return (firstRow, values) => {
+    checkNumbers(field, firstRow, values);
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
       if (!Number.isFinite(Math.fround(value))) throw bad(field, `value ${i} from row ${firstRow} is ${value}; only finite float32 numbers can be trained on`);

@@ -65,10 +65,12 @@ export async function diagnose(session, level) {
 function work({ plan }, { ops }, rows) {
   const { tensors } = plan.phases.train;
   const product = ops[0];
+  if (product.type.startsWith("embedding")) return rows * product.attrs.length * product.attrs.units;
   const w = product.inputs.w ?? ops.find((op) => op.type === "update")?.inputs.w;
-  const pixels = product.type.startsWith("conv2d") ? product.attrs.output[0] * product.attrs.output[1] : 1;
+  const { transposed, input, output } = product.attrs;
+  const [height, width] = product.type.startsWith("conv2d") ? (transposed ? input : output) : [1, 1];
   const shape = tensors.get(w ?? Object.values(product.inputs)[0])?.shape ?? [];
-  return shape.reduce((a, b) => a * b, rows * pixels);
+  return shape.reduce((a, b) => a * b, rows * height * width);
 }
 
 /**

@@ -22,6 +22,8 @@ const scaleGradient = ({ gamma, beta }) => ({ dw: { kernel: gamma, bias: beta } 
 
 /** How the reference names what a graph op reads and writes. @type {Record<string, (inputs: Record<string, any>, attrs: any) => Record<string, any>>} */
 const adapters = {
+  embedding: ({ x, w }) => reference.embedding({ x, table: w.kernel }, {}),
+  embedding_grad_weights: ({ x, dy }, attrs) => ({ dw: { kernel: reference.embedding_grad_weights({ x, dy }, attrs).table, bias: null } }),
   affine: ({ x, w }) => reference.affine({ x: rows(x), kernel: w.kernel, bias: w.bias }, {}),
   affine_grad_input: ({ dy, w }) => reference.affine_grad_input({ dy, kernel: w.kernel }, {}),
   affine_grad_weights: ({ x, dy }) => ({ dw: reference.affine_grad_weights({ x: rows(x), dy }, {}) }),

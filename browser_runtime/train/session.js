@@ -5,7 +5,7 @@ import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
 import { beginning, normalizationOf } from "./beginning.js";
-import { Batches, checkArray, checkShapes, readClasses, valueCheck } from "./data.js";
+import { Batches, checkArray, checkShapes, numberCheck, readClasses, valueCheck } from "./data.js";
 import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
 import { EarlyStopping } from "./early_stopping.js";
 import { countRows, planFor } from "./estimate.js";
@@ -289,9 +289,11 @@ export class Session {
     const outputs = this.plan.outputShape.reduce((a, b) => a * b, 1);
     const data = new Float32Array(rows * outputs);
     const inputs = normalized(this.normalization, buffered(x));
+    const checkNumbers = numberCheck(this.spec);
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       const values = await readRows(inputs, first, count);
+      checkNumbers("x", first, values);
       this.executable.writeStage("x", values);
       data.set(this.executable.predictStaged(count), first * outputs);
     }

@@ -22,6 +22,11 @@ def conv1d(filters: int, kernel: int = 3, activation: str = "relu", **fields: An
     return {"type": "conv1d", "filters": filters, "kernel": kernel, "activation": activation, **fields}
 
 
+def embedding(vocabulary: int, units: int, **fields: Any) -> Layer:
+    """Rows of a table by their numbers."""
+    return {"type": "embedding", "vocabulary": vocabulary, "units": units, **fields}
+
+
 def transpose(
     filters: int, kernel: int | tuple[int, int] = 3, activation: str = "relu", **fields: Any
 ) -> Layer:
@@ -158,4 +163,17 @@ def images_for(spec: Spec, rows: int, *, labels: str = "index", seed: int = 1) -
     shape = spec["model"]["input"]
     outputs = spec["model"]["layers"][-1]["units"]
     x, y = data_for(rows, math.prod(shape), outputs, spec["loss"], labels=labels, seed=seed)
-    return x.reshape(rows, *shape), y
+    x = x.reshape(rows, *shape)
+    return numbers_for(spec, rows, seed=seed) if reads_numbers(spec) else x, y
+
+
+def reads_numbers(spec: Spec) -> bool:
+    """Whether an embedding looks up what the model reads."""
+    return any(layer["type"] == "embedding" for layer in spec["model"]["layers"])
+
+
+def numbers_for(spec: Spec, rows: int, *, seed: int = 1) -> Array:
+    """Whole numbers that its embeddings have, as floats."""
+    most = min(layer["vocabulary"] for layer in spec["model"]["layers"] if layer["type"] == "embedding")
+    random = np.random.default_rng(seed)
+    return random.integers(0, most, (rows, *spec["model"]["input"])).astype(np.float32)

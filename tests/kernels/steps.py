@@ -121,7 +121,13 @@ def _compare(group: dict[str, Any], step: dict[str, Any]) -> Iterator[tuple[str,
                 yield name, got, made[key]
 
 
-GRADIENTS_OF_WEIGHTS = ("sample_norm_grad_weights", "batch_norm_grad_weights", "affine_grad_weights", "conv2d_grad_weights")
+GRADIENTS_OF_WEIGHTS = (
+    "sample_norm_grad_weights",
+    "batch_norm_grad_weights",
+    "affine_grad_weights",
+    "conv2d_grad_weights",
+    "embedding_grad_weights",
+)
 
 
 def run_op(

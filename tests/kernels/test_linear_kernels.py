@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from .cnns import FLATTEN, Layer, Shape, cnn, conv, conv1d, dense, images_for, transpose, weights_of
+from .cnns import (
+    FLATTEN,
+    Layer,
+    Shape,
+    cnn,
+    conv,
+    conv1d,
+    dense,
+    embedding,
+    images_for,
+    transpose,
+    weights_of,
+)
 from .harness import BrowserPage, PageError
 from .specs import LOSSES
 from .steps import check_padding, check_reduction, check_values, inspect
@@ -66,6 +78,20 @@ NETS: dict[str, tuple[Net, set[str]]] = {
         ),
         {"conv2d", "conv2d_grad_input", "conv2d_grad_weights"},
     ),
+    "embedding": (
+        ((11,), [embedding(7, 5), conv1d(4, 3, "tanh"), FLATTEN, dense(3)]),
+        {"embedding", "embedding_grad_weights", "conv2d"},
+    ),
+    "two embeddings": (
+        (
+            (4,),
+            [
+                embedding(9, 4), embedding(6, 4, inputs=["input"]), {"type": "add", "inputs": ["embedding_1", "embedding_2"], "activation": "tanh"},
+                FLATTEN, dense(5, "tanh"), dense(2),
+            ],
+        ),
+        {"embedding", "embedding_grad_weights", "add"},
+    ),
     "one row": (
         (
             (23, 3),
@@ -123,3 +149,41 @@ def test_gradients(browser_page: BrowserPage, net: str, loss: str):
     spec = cnn(shape, [*smooth, FLATTEN, dense(3)], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
     x, y = images_for(spec, 2)
     check_gradients(browser_page, spec, x, y, (weights_of(spec, seed=seed) for seed in range(1, 100)))
+
+
+@pytest.mark.parametrize("targets", [8, 4, pytest.param(2, marks=pytest.mark.full)])
+def test_embeddings_of_any_size(browser_page: BrowserPage, targets: int):
+    """Vocabularies, units and lengths around multiples of 4; one number, one row, numbers that nobody has; a last short batch."""
+    for vocabulary, units, length, rows in (
+        (1, 1, 1, 1),
+        (2, 3, 4, 5),
+        (5, 4, 3, 18),
+        (300, 9, 6, 7),
+        (16, 257, 5, 3),
+    ):
+        layers = [embedding(vocabulary, units), FLATTEN, dense(2)]
+        kernels = check(
+            browser_page,
+            (length,),
+            layers,
+            rows,
+            batch_size=-(-rows // 2),
+            batch=1 if rows > 1 else 0,
+            device={"maxDrawBuffers": targets},
+        )
+        assert kernels >= {"embedding.frag.glsl", "embedding_grad_weights.frag.glsl"}
+
+
+@pytest.mark.parametrize(("value", "shown"), [(7, "7"), (-1, "-1"), (1.5, "1.5")])
+def test_numbers_that_no_row_has_are_refused(browser_page: BrowserPage, value: float, shown: str):
+    """In training and in prediction, with the field, the number and what is legal."""
+    spec = cnn((4,), [embedding(7, 2), FLATTEN, dense(1)])
+    x, y = images_for(spec, 5)
+    bad = x.copy()
+    bad[3, 2] = value
+    for field, trained, predicted in (("data.x", bad, x), ("x", x, bad)):
+        said = f"{field}: value 14 from row 0 is {shown}; embedding needs whole numbers from 0 to 6"
+        with pytest.raises(PageError, match=f"EngineError: {said}"):
+            browser_page.call(
+                "/tests/kernels/session_page.js", "play", spec, trained, y, [["predict", predicted]]
+            )

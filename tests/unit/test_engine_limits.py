@@ -80,6 +80,8 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([1, 2, width], [LAYER_NORM, FLATTEN, dense(1)], "mse", 2, None) for width in (64_520, 64_524)],
     *[([2 * width], [group_norm(2), dense(1)], "mse", 2, None) for width in (64_520, 64_521, 64_524)],
     *[([2, 2, width], [group_norm(1), {"type": "batch_norm"}, pool([2, 2], 2), FLATTEN, dense(1)], "mse", 2, None) for width in (64_520, 64_521)],
+    # embeddings: places of any number, in parts
+    *[([length], [{"type": "embedding", "vocabulary": 3, "units": 1}, FLATTEN, dense(1)], "mse", rows, None) for length, rows in ((32_000, 1000), (32_736, 16))],
     # transposed: lines of what is made; one row
     *[([1, width, 1], [TRANSPOSE, pool([1, 1000], 1000), FLATTEN, dense(1)], "mse", 2, None) for width in (16_383, 16_384)],
     *[([width, 1], [{"type": "conv1d", "filters": 1, "kernel": 1}, {"type": "conv1d", "filters": 1, "kernel": 1, "stride": 1000}, FLATTEN, dense(1)], "mse", 2, None) for width in (32_767, 32_768)],

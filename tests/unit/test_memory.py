@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import parse_spec
 
-from tests.kernels.cnns import FLATTEN, Layer, activation, add, conv, conv1d, dense, pool, transpose
+from tests.kernels.cnns import (
+    FLATTEN,
+    Layer,
+    activation,
+    add,
+    conv,
+    conv1d,
+    dense,
+    embedding,
+    pool,
+    transpose,
+)
 from tests.node import call
 
 SGD, MOMENTUM, ADAM = (
@@ -76,6 +87,8 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "separable": ((16, 16, 3), [conv(32), conv(32, groups=32), conv(64, 1), conv(64, groups=64, stride=2), conv(6, 1), conv(9, 2, groups=3), FLATTEN, dense(10)]),
     "autoencoder": ((16, 16, 3), [conv(16, stride=2, padding="same"), conv(8, stride=2, padding="same"), transpose(16, stride=2, padding="same"), transpose(3, stride=2, padding="same"), FLATTEN, dense(10)]),
     "a sequence": ((400, 6), [conv1d(32, 9, stride=2), conv1d(32, 5, groups=4), FLATTEN, dense(4)]),
+    "words": ((100,), [embedding(5000, 64), conv1d(32, 5), FLATTEN, dense(10)]),
+    "few words": ((7,), [embedding(3, 2), FLATTEN, dense(4)]),
     "one pixel": ((1, 1, 1), [conv(1, 1), FLATTEN, dense(2)]),
     "residual": ((16, 16, 3), [conv(16, padding="same"), conv(16, padding="same"), add("conv2d_1", "conv2d_2", activation="relu"), conv(16, padding="same"), add("add_1", "conv2d_3"), FLATTEN, dense(2)]),
     "activations": ((16, 16, 3), [conv(16, activation="gelu", padding="same"), conv(8, activation="softmax"), activation("silu"), pool(), activation("relu"), FLATTEN, dense(64), activation("tanh"), dense(2)]),

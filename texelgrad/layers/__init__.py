@@ -9,6 +9,7 @@ from pydantic import Field
 from texelgrad.layers.activation import ActivationLayer
 from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
+from texelgrad.layers.embedding import Embedding
 from texelgrad.layers.merge import Add
 from texelgrad.layers.norm import BatchNorm, GroupNorm, LayerNorm
 from texelgrad.layers.pool import MaxPool2d
@@ -22,6 +23,7 @@ Layer = Annotated[
     | Conv2d
     | Conv1d
     | Conv2dTranspose
+    | Embedding
     | MaxPool2d
     | Flatten
     | Add

@@ -54,6 +54,7 @@ class Value:
 
     shape: Shape
     held: Shape
+    data: bool = False  # whether it is the model's input as it came
 
 
 @dataclass(frozen=True)

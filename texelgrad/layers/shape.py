@@ -16,4 +16,4 @@ class Flatten(LayerBase):
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[None, Value]:  # noqa: ARG002
         """Moves nothing."""
-        return None, Value((math.prod(values[0].shape),), values[0].held)
+        return None, Value((math.prod(values[0].shape),), values[0].held, values[0].data)

@@ -1,6 +1,7 @@
 // The primitive ops' gradients, as graph builders, one table for all families. Formulas stand in reference/, kernels in shaders/.
 import * as activation from "./activation.js";
 import * as conv from "./conv.js";
+import * as embedding from "./embedding.js";
 import * as elementwise from "./elementwise.js";
 import * as linear from "./linear.js";
 import * as norm from "./norm.js";
@@ -25,4 +26,4 @@ import * as pool from "./pool.js";
  */
 
 /** @type {Record<string, Backward>} */
-export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };
+export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...embedding.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };

@@ -1,4 +1,4 @@
-"""Convolutions of one row, transposed convolutions."""
+"""Convolutions of one row, transposed convolutions, embeddings."""
 
 from __future__ import annotations
 
@@ -92,6 +92,14 @@ def _numpy_one_row(layer: Layer, weights: Mapping[str, Floats], xs: Sequence[Flo
     return conv2d(image, weights["kernel"][None], window)[:, 0] + weights.get("bias", np.zeros(1))
 
 
+def _torch_embedding(
+    _layer: Layer, weights: Mapping[str, torch.Tensor], xs: Sequence[torch.Tensor]
+) -> torch.Tensor:
+    from torch.nn import functional
+
+    return functional.embedding(xs[0].long(), weights["kernel"])
+
+
 LINEAR: dict[str, LayerModel] = {
     "conv1d": LayerModel(
         output=_one_row_output,
@@ -106,5 +114,11 @@ LINEAR: dict[str, LayerModel] = {
         ),
         torch=_torch_transposed,
         weights=lambda layer, shapes: _kernel(layer, pair(layer["kernel"]), shapes),
+    ),
+    "embedding": LayerModel(
+        output=lambda layer, shapes: (shapes[0][0], layer["units"]),
+        numpy=lambda _, w, xs: w["kernel"][xs[0].astype(int)],
+        torch=_torch_embedding,
+        weights=lambda layer, _: {"kernel": (layer["vocabulary"], layer["units"])},
     ),
 }

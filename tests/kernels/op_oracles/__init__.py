@@ -5,9 +5,10 @@ from __future__ import annotations
 from .activation import ACTIVATION
 from .base import OpRun, Oracle
 from .core import CORE
+from .linear import LINEAR
 from .norm import NORM
 from .optimizers import OPTIMIZERS
 
-ORACLES: dict[str, Oracle] = {**CORE, **NORM, **ACTIVATION, **OPTIMIZERS}
+ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **NORM, **ACTIVATION, **OPTIMIZERS}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

@@ -5,6 +5,8 @@ import { updateParts } from "./update.js";
 
 /** Fragments that a draw should have: what a GPU holds at once. */
 const FRAGMENTS = 8192;
+/** Trips of the update for each part of a gradient that it adds: for every row that it writes. */
+const TRIPS_OF_PART = 8;
 
 /**
  * How a convolution's groups meet its texels: whole texels of a group at once; every channel alone, lanes with lanes; or one by one, whatever
@@ -88,7 +90,7 @@ export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, d
   const one = lowering.measure({ ...matrixOf(shape), layers, bias });
   // Enough fragments to fill a device or to keep their loops short, and no less than a line each.
   const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
-  const splits = Math.max(1, Math.min(lines, least));
+  const splits = Math.max(1, Math.min(lines, least, MAX_TRIPS / TRIPS_OF_PART));
   const parts = lowering.scratch(fused ? gradient : `parts of ${gradient}`, { ...one, groups: one.groups * splits, texels: one.texels * splits });
   const sums = lowering.draw(kernel, {
     trips: Math.ceil(lines / splits) * tripsOfLine,
@@ -102,5 +104,5 @@ export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, d
     return [sums, lowering.draw("sum_parts", { trips: splits, defines: split, reads: [lowering.read("P", parts.name)], writes: [lowering.write("S", gradient)], domain: one })];
   }
   const { update, states } = updateParts(lowering, group);
-  return [sums, lowering.draw("update", { ...update, trips: 8 * splits, defines: { ...update.defines, ...split }, reads: [lowering.read("DW", gradient), ...states] })];
+  return [sums, lowering.draw("update", { ...update, trips: TRIPS_OF_PART * splits, defines: { ...update.defines, ...split }, reads: [lowering.read("DW", gradient), ...states] })];
 }

@@ -3,6 +3,7 @@ import * as activation from "./activation.js";
 import * as clip from "./clip.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
+import * as embedding from "./embedding.js";
 import * as elementwise from "./elementwise.js";
 import * as loss from "./loss.js";
 import * as norm from "./norm.js";
@@ -12,4 +13,4 @@ import * as update from "./update.js";
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };
+export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };

@@ -1,0 +1,66 @@
+"""Embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal, Self, cast
+
+from pydantic import Field, model_validator
+
+from texelgrad.errors import Fault
+from texelgrad.layers.base import Init, LayerBase, LayerShape, Refused, Trainable, Value
+
+
+class Embedding(Trainable):
+    """Rows of a table [vocabulary, units] by their numbers: [length] whole numbers become [length, units]."""
+
+    type: Literal["embedding"]
+    vocabulary: Annotated[int, Field(ge=1, le=2**24, description="Numbers are from 0 to vocabulary - 1.")]
+    units: Annotated[int, Field(ge=1, le=65536)]
+    init: Init | None = Field(default=None, description="Defaults to glorot_uniform.")
+
+    @model_validator(mode="after")
+    def _fill_in(self) -> Self:
+        self.init = cast(Init, (self.init or "glorot_uniform").replace("xavier", "glorot"))
+        return self
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+        """A row of the table for every number."""
+        (x,) = values
+        if not x.data:
+            message = "looks up whole numbers, which only the model's input holds"
+            raise Refused(Fault(field, message, self.type, "input as its input"))
+        if len(x.shape) != 1 or len(x.held) != 1:
+            message = f"embedding needs an input [length], not {list(x.held)}"
+            raise Refused(Fault(field, message, self.type, "an input of one dimension"))
+        output = (x.shape[0], self.units)
+        weights = (1, self.vocabulary, self.units)
+        # The gradient looks through 4 places of 4 samples a trip; nothing is multiplied.
+        lines = (math.ceil(x.shape[0] / 4), 1)
+        return LayerShape(x.shape, output, weights, False, pixels=0, lines=lines), Value(output, output)
+
+
+def normalize_faults(layers: Sequence[LayerBase], normalize: str) -> Iterator[Fault]:
+    """Numbers that are looked up stay as they are."""
+    if normalize != "none" and any(isinstance(layer, Embedding) for layer in layers):
+        message = "would change the numbers that embedding looks up"
+        yield Fault("data.normalize", message, normalize, "none")
+
+
+def number_faults(layers: Sequence[LayerBase], least: float, most: float, *, whole: bool) -> Iterator[Fault]:
+    """Whether inputs from `least` to `most` can be looked up. The page's train/data.js checks each of them."""
+    for index, layer in enumerate(layers):
+        if not isinstance(layer, Embedding):
+            continue
+        legal = f"0 to {layer.vocabulary - 1}"
+        if not whole:
+            yield Fault(
+                "data", "x has numbers that are not whole, which embedding can't look up", None, legal
+            )
+        elif least < 0:
+            yield Fault("data", "x has a number below 0, which embedding can't look up", least, legal)
+        elif most >= layer.vocabulary:
+            message = f"has {layer.vocabulary} rows, but x goes up to {most:.0f}"
+            field = f"model.layers.{index}.vocabulary"
+            yield Fault(field, message, layer.vocabulary, f"at least {most + 1:.0f}")
