@@ -7,7 +7,7 @@ import { toNumber } from "./format.js";
 /**
  * A job as `GET /v1/jobs/{id}` gives it; times are RFC 3339.
  * @typedef {"queued" | "running" | "succeeded" | "failed" | "cancelled" | "aborted"} State
- * @typedef {{id: string, name: string, tags: Record<string, string>, state: State, cause: string | null,
+ * @typedef {{id: string, kind?: "train" | "predict", name: string, tags: Record<string, string>, state: State, cause: string | null,
  *   message: string | null, failure: Record<string, unknown> | null, step: number, total_steps: number | null,
  *   metrics: Record<string, number | string | null>, queue: string, dataset_id: string | null, created_at: string, started_at: string | null,
  *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
@@ -104,6 +104,9 @@ export async function getDiagnostics(id) {
 
 /** @param {string} id @param {"safetensors" | "npz"} format */
 export const weightsUrl = (id, format) => `/v1/jobs/${encodeURIComponent(id)}/weights?format=${format}`;
+
+/** @param {string} id a job that predicts */
+export const predictionsUrl = (id) => `/v1/jobs/${encodeURIComponent(id)}/predictions?format=csv`;
 
 /**
  * Hear of every change of a job. EventSource reconnects by itself and says what it heard last.

@@ -1,6 +1,6 @@
 // The page of one run: hears its events and brings each part of the page up to date.
 
-import { ApiError, cancelJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, watchJob, weightsUrl } from "./api.js";
+import { ApiError, cancelJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, predictionsUrl, watchJob, weightsUrl } from "./api.js";
 import { showAttempts } from "./attempts.js";
 import { Chart, firstNonFinite } from "./curves.js";
 import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent }
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
 import { showModel } from "./model.js";
 import { judge, showReport } from "./report.js";
+import { showValidation } from "./validation.js";
 
 /** @typedef {import("./api.js").Job} Job */
 /** @typedef {import("./curves.js").Curve} Curve */
@@ -48,7 +49,7 @@ function showJob(job) {
   for (const format of /** @type {const} */ (["safetensors", "npz"])) {
     const link = byId(format, HTMLAnchorElement);
     link.href = weightsUrl(id, format);
-    link.hidden = job.state !== "succeeded";
+    link.hidden = job.state !== "succeeded" || job.kind === "predict";
   }
 
   const { metrics } = job;
@@ -64,6 +65,9 @@ function showJob(job) {
   if (!hasModel) byId("spec").textContent = JSON.stringify(job.spec, null, 2);
   hasModel = true;
   showTimings(job);
+  showValidation(job);
+  byId("predictions", HTMLAnchorElement).href = predictionsUrl(id);
+  byId("predictions").hidden = job.kind !== "predict" || job.state !== "succeeded";
   byId("run").hidden = false;
 }
 

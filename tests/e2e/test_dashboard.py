@@ -107,6 +107,34 @@ def test_a_finished_run_shows_what_it_was(stack: Stack, reader: Reader, seed_dem
     assert reader.complaints == []
 
 
+def test_validation_and_predictions(stack: Stack, reader: Reader, seed_demo: dict[str, Any]):
+    """The metrics of the weights that a run ended with, the confusion matrix as a table; a job that predicts links to its file."""
+    spec = seed_demo | {
+        "metrics": ["f1", "confusion_matrix"],
+        "data": {**seed_demo["data"], "validation": {"fraction": 0.3}},
+        "train": {"steps": 40, "evaluate_every": 10, "early_stopping": {"patience": 100}},
+    }
+    job = stack.client.train(spec)
+    reader.open(f"{stack.url}runs/{job['id']}")
+    validation = job["record"]["validation"]
+    wait_until(lambda: reader.text("#validation") != "", "the validation")
+    shown = reader.text("#validation-metrics")
+    assert shown.startswith(f"After step {validation['step']} loss ")
+    assert shown.endswith(f"Weights of step {validation['step']}, the best")
+    (a, b), (c, d) = validation["val_confusion_matrix"]
+    assert a + b + c + d == 30
+    assert reader.text("#matrix tbody") == f"0 {a} {b} 1 {c} {d}"
+    made = stack.client.wait(stack.client.predict(job["id"], job["dataset_id"])["id"])
+    reader.open(f"{stack.url}runs/{made['id']}")
+    wait_until(lambda: reader.text("#predictions") != "", "the link to the predictions")
+    assert reader.text("#safetensors") == ""
+    script = (
+        "async () => (await (await fetch(document.querySelector('#predictions').href)).text()).slice(0, 9)"
+    )
+    assert reader.evaluate(script) == "output_0\n"
+    assert reader.complaints == []
+
+
 def test_a_loss_that_is_not_finite_breaks_nothing(stack: Stack, reader: Reader, seed_demo: dict[str, Any]):
     """The curve stops there, the step is marked and named, and the log scale still works."""
     diverging = {**seed_demo, "loss": "mse", "metrics": [], "optimizer": {"type": "sgd", "lr": 1e20}}

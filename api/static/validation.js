@@ -1,0 +1,30 @@
+// What a run measured of its validation rows: the metrics of its weights, and which of the classes were taken for which.
+
+import { byId, fillList, make } from "./dom.js";
+import { formatCount, formatNumber } from "./format.js";
+
+/** @param {number[][]} matrix rows of a class, by what they were said to be */
+function table(matrix) {
+  const classes = [...matrix.keys()];
+  const cell = (/** @type {number} */ count, /** @type {boolean} */ right) =>
+    make("td", { class: count === 0 ? "muted" : right ? "right" : "" }, formatCount(count));
+  return make("table", { class: "matrix" },
+    make("caption", {}, "Rows of each class (down) by what they were said to be (across)"),
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, ""), ...classes.map((n) => make("th", { scope: "col" }, String(n))))),
+    make("tbody", {}, ...matrix.map((counts, n) => make("tr", {}, make("th", { scope: "row" }, String(n)), ...counts.map((count, m) => cell(count, n === m))))));
+}
+
+/** @param {import("./api.js").Job} job */
+export function showValidation({ record }) {
+  const { validation, early_stopping: stopping } = record ?? {};
+  byId("validation").hidden = !validation;
+  if (!validation) return;
+  const { step, val_confusion_matrix: matrix, ...metrics } = validation;
+  fillList(byId("validation-metrics"), [
+    ["After step", formatCount(step)],
+    ...Object.entries(metrics).map(([name, value]) => /** @type {[string, string]} */ ([name.replace("val_", "").replaceAll("_", " "), formatNumber(value)])),
+    ["Stopped early", stopping?.stopped && `${stopping.metric} had not improved since step ${formatCount(stopping.best_step)}`],
+    ["Weights", stopping?.restored && `of step ${formatCount(stopping.best_step)}, the best`],
+  ]);
+  byId("matrix").replaceChildren(...(matrix ? [table(matrix)] : []));
+}
