@@ -18,6 +18,7 @@ _NAMES = {
     "adamw": {"eps": "eps"},
     "lion": {},
 }
+_NOT_DECAYED = (".bias", ".gamma", ".beta")
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "adam": {"lr": 1e-3},
     "adamw": {"lr": 1e-3, "weight_decay": 0.01},
@@ -55,7 +56,7 @@ def make(
             "params": [weight],
             "scale": scale,
             "lr": spec["lr"] * scale,
-            "weight_decay": 0.0 if name.endswith(".bias") else decay,
+            "weight_decay": 0.0 if name.endswith(_NOT_DECAYED) else decay,
         }
         for name, weight in weights.items()
         for scale in [(multipliers or {}).get(name.rpartition(".")[0], 1.0)]
@@ -66,5 +67,5 @@ def make(
 def add_l1(spec: dict[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
     """Add the slope of l1 |w| to the gradients of all weights but biases."""
     for name, weight in weights.items():
-        if spec.get("l1") and not name.endswith(".bias") and weight.grad is not None:
+        if spec.get("l1") and not name.endswith(_NOT_DECAYED) and weight.grad is not None:
             weight.grad += spec["l1"] * torch.sign(weight.detach())

@@ -154,6 +154,20 @@ CASES = [
         for name in ("nesterov", "adamw", "rmsprop", "adagrad", "adadelta", "lion")
     ),
     Case(
+        "layer_norm", (7,),
+        [dense(16), {"type": "layer_norm", "activation": "relu"}, dense(12), {"type": "layer_norm", "activation": "tanh"}, dense(4)],
+        "softmax_cross_entropy", "adamw", 45, 16,
+    ),
+    Case(
+        "batch_norm", (8, 8, 2),
+        [
+            conv(6, 3, "linear", padding="same", use_bias=False), {"type": "batch_norm", "activation": "relu"},
+            conv(6, 3, "linear", padding="same", use_bias=False), {"type": "batch_norm"},
+            add("batch_norm_1", "batch_norm_2", activation="relu"), pool(2), FLATTEN, dense(5),
+        ],
+        "softmax_cross_entropy", "nesterov", 45, 16,
+    ),
+    Case(
         "frozen", (6,), [dense(16, "tanh", lr_multiplier=0.5), dense(12, "tanh", trainable=False), dense(3)],
         "mse", "penalties", 45, 16, {"clip": {"value": 0.05}},
     ),

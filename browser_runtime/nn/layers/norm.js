@@ -32,7 +32,7 @@ export const layers = {
       const attrs = { pixels, channels, eps: layer.eps };
       /** @type {Record<string, string>} */
       let statistics = { mean: running.running_mean, variance: running.running_var };
-      const live = model.training && layer.trainable;
+      const live = model.training && layer.trainable !== false;
       if (live) {
         // The variance of one value is none.
         if (pixels === 1) model.leastRows = Math.max(model.leastRows, 2);
