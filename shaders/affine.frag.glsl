@@ -14,9 +14,8 @@ void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
   vec4 total[ROWS];
-  int layer[ROWS];
-  int base[ROWS];
-#define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
+  X_Row row[ROWS];
+#define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
   EACH_ROW(LOCATE)
 
   for (int start = 0; start < X_TEXELS_PER_ROW; start += BLOCK) {
@@ -29,7 +28,8 @@ void main() {
       vec4 w1 = W_fetch(W_layer(4 * k + 1), W_base(4 * k + 1), n);
       vec4 w2 = W_fetch(W_layer(4 * k + 2), W_base(4 * k + 2), n);
       vec4 w3 = W_fetch(W_layer(4 * k + 3), W_base(4 * k + 3), n);
-#define ADD(i) { vec4 x = X_fetch(layer[i], base[i], k); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
+      X_Column column = X_column(k);
+#define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
       EACH_ROW(ADD)
     }
 #define FLUSH(i) total[i] += part[i];

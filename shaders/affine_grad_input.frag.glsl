@@ -39,7 +39,7 @@ void main() {
 #else
 #define OUT(i) { \
     int row = group * ROWS + i; \
-    STORE(oDX[i], padded(activationGrad(total[i], Y_fetch(Y_layer(row), Y_base(row), k)), k, row)); }
+    STORE(oDX[i], padded(activationGrad(total[i], Y_at(Y_row(row), Y_column(k))), k, row)); }
 #endif
   EACH_ROW(OUT)
 }

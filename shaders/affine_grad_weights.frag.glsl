@@ -16,33 +16,42 @@
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j), 2 * group); \
+  vec4 d = DY_at(DY_rowAt(m, j), column); \
+  X_Row row = X_rowAt(m, j); \
+  vec4 x = X_at(row, input0); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
-  x = 2 * group + 1 < X_TEXELS_PER_ROW ? X_fetch(X_layer(j), X_base(m + j), 2 * group + 1) : vec4(0.); \
+  x = isWide ? X_at(row, input1) : vec4(0.); \
   part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d; }
 #elif ROWS == 4
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j), group); \
+  vec4 d = DY_at(DY_rowAt(m, j), column); \
+  vec4 x = X_at(X_rowAt(m, j), input0); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; }
 #elif ROWS == 2
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j), group >> 1); \
+  vec4 d = DY_at(DY_rowAt(m, j), column); \
+  vec4 x = X_at(X_rowAt(m, j), input0); \
   x.xy = (group & 1) == 0 ? x.xy : x.zw; \
   part[0] += x.x * d; part[1] += x.y * d; }
 #else
 #define MULTIPLY(j) { \
-  vec4 d = DY_fetch(DY_layer(j), DY_base(m + j), n); \
-  vec4 x = X_fetch(X_layer(j), X_base(m + j), group >> 2); \
+  vec4 d = DY_at(DY_rowAt(m, j), column); \
+  vec4 x = X_at(X_rowAt(m, j), input0); \
   part[0] += x[group & 3] * d; }
 #endif
-#define SUM_BIAS(j) part[0] += DY_fetch(DY_layer(j), DY_base(m + j), n);
+#define SUM_BIAS(j) part[0] += DY_at(DY_rowAt(m, j), column);
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
+  DY_Column column = DY_column(n);
+  // The bias's row group has no columns of X.
+  int first = group == BIAS_GROUP ? 0 : group * ROWS / 4;
+  X_Column input0 = X_column(first);
+#if ROWS == 8
+  bool isWide = first + 1 < X_TEXELS_PER_ROW;
+  X_Column input1 = X_column(isWide ? first + 1 : first);
+#endif
   vec4 total[ROWS];
   vec4 part[ROWS];
 #define CLEAR_TOTAL(i) total[i] = vec4(0.);

@@ -8,6 +8,7 @@ import { losses } from "../nn/losses.js";
  * @typedef {object} Group
  * @property {string} kernel its family: the type of the first op, which decides the loops
  * @property {Op[]} ops
+ * @property {Op[]} recomputed what it computes again before them, see recompute.js
  * @property {Record<string, string>} inputs tensors that the group reads, by the first name under which an op reads them
  * @property {Record<string, string>} outputs tensors that the group stores
  */
@@ -103,5 +104,5 @@ function describe(graph, ops, keep) {
       if (keep.has(name) || persistent(name) || readOutside.has(name)) outputs[key] = name;
     }
   }
-  return { kernel: ops[0].type, ops, inputs, outputs };
+  return { kernel: ops[0].type, ops, recomputed: [], inputs, outputs };
 }

@@ -4,6 +4,7 @@ import { asksFor } from "../nn/metrics.js";
 import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
 import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";
+import { recompute } from "./recompute.js";
 
 /** @import { Graph, Tensor } from "../nn/graph.js" */
 /** @import { Buffer, Parameter } from "../nn/model.js" */
@@ -14,6 +15,7 @@ import { fuse } from "./fuse.js";
  * @typedef {object} Phase
  * @property {Map<string, Tensor>} tensors
  * @property {Group[]} groups
+ * @property {Map<string, import("./recompute.js").Computed>} computed tensors that are not stored: their readers compute them
  * @property {Map<string, {first: number, last: number}>} lifetimes for each tensor that is neither persistent nor fed: the
  *   groups that make and last read it
  */
@@ -63,7 +65,7 @@ export function buildPlan(spec, { labels }) {
 
 /** @param {Graph} graph @param {string[]} keep @returns {Phase} */
 function phase(graph, keep) {
-  const groups = fuse(graph, new Set(keep));
+  const { groups, computed } = recompute(graph, fuse(graph, new Set(keep)), new Set(keep));
   const lifetimes = new Map();
   groups.forEach((group, i) => {
     for (const name of [...Object.values(group.outputs), ...Object.values(group.inputs)]) {
@@ -73,5 +75,5 @@ function phase(graph, keep) {
       lifetimes.set(name, life);
     }
   });
-  return { tensors: graph.tensors, groups, lifetimes };
+  return { tensors: graph.tensors, groups, computed, lifetimes };
 }

@@ -90,7 +90,7 @@ async function compareLosses(session, budget) {
     if (cost > budget.left - BUDGET.basic / 3) break;
     budget.left -= cost;
     await loadBatch(session, step, values);
-    const order = groups.flatMap((group) => group.ops);
+    const order = groups.flatMap((group) => [...group.recomputed, ...group.ops]);
     execute(order, plan.phases.train.tensors, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
     const reference = mean(values.get("loss").data);
     const loss = session.firstLosses[step];
@@ -132,7 +132,7 @@ async function compareOperators(session, budget) {
     /** @type {Values} */
     const values = new Map();
     for (const name of Object.values(group.inputs)) values.set(name, batch.get(name) ?? read(name, old));
-    execute(group.ops, tensors, values, { lr, t });
+    execute([...group.recomputed, ...group.ops], tensors, values, { lr, t });
     for (const name of new Set(Object.values(group.outputs))) {
       const kind = tensors.get(name)?.kind ?? "";
       const got = flat(read(name, ["parameter", "state", "buffer"].includes(kind) ? old ^ 1 : old));

@@ -97,7 +97,7 @@ export async function inspect(spec, x, y, options = {}) {
         );
       const made = group.ops.flatMap((op) => [...Object.values(op.outputs), `statistics of ${op.inputs.z}`]);
       groups.push({
-        ops: group.ops,
+        ops: [...group.recomputed, ...group.ops],
         shaders: executable.lowered.phases.train[index].map(({ source }) => source.shader),
         inputs: read(Object.values(group.inputs), false),
         outputs: read(made.filter((name) => executable.lowered.places.has(name)), true),

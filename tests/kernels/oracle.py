@@ -51,30 +51,32 @@ def _blocked(terms: int, at_once: int) -> int:
     return -(-min(terms, 256) // at_once) + -(-terms // 256) + at_once
 
 
-def _product(a: Floats, b: Floats, roundings: int) -> Approx:
-    size = np.abs(a) @ np.abs(b)
-    return Approx(a @ b, roundings * U * size + a.shape[1] * TINY)
+def _product(a: Approx, b: Approx, roundings: int) -> Approx:
+    size_a, size_b = np.abs(a.value) + a.error, np.abs(b.value)
+    error = roundings * U * (size_a @ (size_b + b.error)) + a.error @ size_b + size_a @ b.error
+    return Approx(a.value @ b.value, error + a.value.shape[1] * TINY)
 
 
 # ---- layers: a parameter is [K + 1, N], its bias the last row ------------------------------------------------------
 
 
-def affine(x: Floats, w: Floats, lanes: int) -> Approx:
+def affine(x: Approx, w: Floats, lanes: int) -> Approx:
     """X W + b, 4 terms at once of the `lanes` that a row of X takes with its padding."""
-    product = _product(x, w[:-1], _blocked(lanes, 4) + 1)
-    size = np.abs(x) @ np.abs(w[:-1]) + np.abs(w[-1])
+    product = _product(x, exact(w[:-1]), _blocked(lanes, 4) + 1)
+    size = np.abs(x.value) @ np.abs(w[:-1]) + product.error + np.abs(w[-1])
     return Approx(product.value + w[-1], product.error + U * size)
 
 
-def affine_grad_input(dy: Floats, w: Floats) -> Approx:
+def affine_grad_input(dy: Approx, w: Floats) -> Approx:
     """dY W^T, 4 terms at once."""
-    return _product(dy, w[:-1].T, _blocked(dy.shape[1], 4) + 1)
+    return _product(dy, exact(w[:-1].T), _blocked(dy.value.shape[1], 4) + 1)
 
 
-def affine_grad_weights(x: Floats, dy: Floats) -> Approx:
+def affine_grad_weights(x: Approx, dy: Approx) -> Approx:
     """X^T dY with the column sums of dY below, one sample at a time."""
-    extended = np.hstack([x, np.ones((len(x), 1))])
-    return _product(extended.T, dy, _blocked(len(x), 1) + 1)
+    rows = len(x.value)
+    extended = Approx(np.hstack([x.value, np.ones((rows, 1))]).T, np.hstack([x.error, np.zeros((rows, 1))]).T)
+    return _product(extended, dy, _blocked(rows, 1) + 1)
 
 
 # ---- convolution and pooling: batches are [M, pixels * channels], a kernel [KH KW C + 1, F] ---------------------------

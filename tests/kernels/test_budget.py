@@ -53,13 +53,13 @@ def test_two_dense_layers(
             "the draws of the steps, and one that sums their losses"
         )
         assert not [name for name in calls if name.startswith(FORBIDDEN)], calls
-        # one upload of the scalars for the whole flight; six calls of its own; below 12 calls a draw
+        # one upload of the scalars for the whole flight; six calls of its own; 4 calls a draw and 2 a texture that it reads
         assert calls["bufferSubData"] == 1
-        assert sum(calls.values()) <= 12 * per_step * count + 20
+        assert sum(calls.values()) <= 13 * per_step * count + 20
     # The record's figure was counted on the first of the longest flights.
     longest = max(got["flights"], key=lambda flight: flight["count"])
     assert got["record"]["glCallsPerStep"] == pytest.approx(sum(longest["calls"].values()) / longest["count"])
-    assert got["record"]["glCallsPerStep"] <= 12 * per_step
+    assert got["record"]["glCallsPerStep"] <= 13 * per_step
 
 
 def test_telemetry_is_read_in_bursts_without_waiting(browser_page: BrowserPage):

@@ -225,6 +225,30 @@ FORWARD: dict[str, Callable[[Floats], Floats]] = {
     "tanh": np.tanh,
 }
 
+
+@pytest.mark.parametrize("device", [pytest.param(d, id=device_id(d)) for d in DEVICES if quick(d)])
+@pytest.mark.parametrize(
+    ("sizes", "activation"),
+    [((1, 1, 1), "relu"), ((2, 3, 1), "linear"), ((3, 17, 4), "relu"), ((4, 257, 2), "relu")],
+)
+def test_computed_reads(
+    browser_page: BrowserPage, sizes: tuple[int, ...], activation: str, device: dict[str, Any]
+):
+    """Hidden layers that are never stored, in products, in weight gradients and as slopes; a last batch of one row."""
+    optimizer = next(name for name in ("momentum", "sgd") if TARGETS_NEEDED[name] <= device["maxDrawBuffers"])
+    kernels = check(
+        browser_page,
+        sizes,
+        13,
+        batch_size=6,
+        batch=2,
+        activation=activation,
+        optimizer=optimizer,
+        device=device,
+    )
+    assert set(kernels) == {"affine.frag.glsl", "affine_grad_weights.frag.glsl"}
+
+
 # ---- what must not be hidden ----------------------------------------------------------------------------------------
 
 
@@ -304,21 +328,23 @@ def near(got: Any, wanted: Any) -> None:
 
 def test_affine_by_hand(browser_page: BrowserPage):
     """X W + b, dY W^T, X^T dY and the column sums of dY, on 3x3 matrices of small whole numbers."""
+    # 5 columns, two of them 0: what 4 or fewer columns give is computed where it is read and never stored
     weights = {
-        "dense_1.kernel": EYE, "dense_1.bias": ZERO,
+        "dense_1.kernel": np.eye(5, 3, dtype=np.float32), "dense_1.bias": ZERO,
         "dense_2.kernel": B, "dense_2.bias": np.array([1, 2, 3], np.float32),
     }  # fmt: skip
     z = np.array([[11, 4, 8], [23, 7, 17], [35, 10, 26]])
     # mse has dZ = 2 (Z - T) / 9: these targets make it A
-    spec = mlp((3, 3, 3), activation="linear", optimizer={"type": "sgd", "lr": 1.0})
-    got = outputs(browser_page, spec, A, (z - 4.5 * A).astype(np.float32), weights)
+    spec = mlp((5, 3, 3), activation="linear", optimizer={"type": "sgd", "lr": 1.0})
+    got = outputs(browser_page, spec, np.pad(A, ((0, 0), (0, 2))), (z - 4.5 * A).astype(np.float32), weights)
     near(got["dense_1.y"], A)
     near(got["d(dense_2.y)"], A)
     near(got["d(dense_1.y)"], [[7, 2, 6], [16, 5, 18], [25, 8, 30]])
     near(got["dense_2"][:3], B - [[66, 78, 90], [78, 93, 108], [90, 108, 126]])
     near(got["dense_2"][3], [1 - 12, 2 - 15, 3 - 18])
     near(got["dense_1"][:3], EYE - [[246, 78, 288], [294, 93, 342], [342, 108, 396]])
-    near(got["dense_1"][3], [-48, -15, -54])
+    near(got["dense_1"][3:5], 0)
+    near(got["dense_1"][5], [-48, -15, -54])
 
 
 def test_softmax_cross_entropy_by_hand(browser_page: BrowserPage):

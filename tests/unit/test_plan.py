@@ -24,8 +24,8 @@ quickly = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def test_two_layers_are_five_groups():
-    """The article's net: forward, loss with its gradient, gradient of the hidden layer, and two updates."""
-    groups = call(PROBE, "groups", mlp((2, 32, 1), "bce"), "values")
+    """Forward, loss with its gradient, gradient of the hidden layer, and two updates."""
+    groups = call(PROBE, "groups", mlp((5, 32, 1), "bce"), "values")
     assert groups["train"] == [
         ["affine", ["affine", "activation"], ["dense_1.y"]],
         ["affine", ["affine", "loss", "loss_grad"], ["loss", "d(dense_2.y)"]],
@@ -41,6 +41,43 @@ def test_two_layers_are_five_groups():
         ["affine", ["affine", "activation"], ["dense_1.y"]],
         ["affine", ["affine"], ["dense_2.y"]],
     ]
+
+
+def test_what_few_columns_give_is_computed_where_it_is_read():
+    """The article's net: neither the hidden layer nor its gradient is stored, which leaves three groups."""
+    groups = call(PROBE, "groups", mlp((2, 32, 1), "bce"), "values")
+    assert groups["train"] == [
+        ["affine", ["affine", "loss", "loss_grad"], ["loss", "d(dense_2.y)"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_2"]],
+        ["affine_grad_weights", ["affine_grad_weights", "update"], ["dense_1"]],
+    ]
+    assert groups["evaluate"] == [["affine", ["affine", "loss", "accuracy"], ["loss", "correct"]]]
+    assert groups["predict"] == [["affine", ["affine"], ["dense_2.y"]]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "stored"),
+    [
+        # a function that costs, values that many fragments read, inputs of more than a texel
+        (mlp((2, 32, 1), activation="tanh"), {"dense_1.y", "d(dense_1.z)"}),
+        (mlp((2, 32, 5)), {"dense_1.y", "d(dense_1.z)"}),
+        (mlp((5, 32, 2)), {"dense_1.y", "d(dense_1.z)"}),
+        (mlp((2, 32, 32, 1)), {"dense_1.y", "d(dense_1.z)", "dense_2.y", "d(dense_2.z)"}),
+        (mlp((4, 32, 4)), set()),
+        (mlp((1, 32, 1), activation="linear"), set()),
+    ],
+)
+def test_what_is_stored(spec: Spec, stored: set[str]):
+    """Only what costs nothing and is read once is computed again."""
+    groups = call(PROBE, "groups", spec, "values")["train"]
+    hidden = {
+        name for *_, outputs in groups for name in outputs if name.removeprefix("d(").startswith("dense")
+    }
+    assert {
+        name
+        for name in hidden
+        if "." in name and not name.startswith(f"d(dense_{len(spec['model']['layers'])}")
+    } == stored
 
 
 def test_a_loss_over_long_rows_is_a_group_of_its_own():

@@ -25,17 +25,36 @@ const TEXELS_OF_PART = 4096;
 
 /**
  * What is known of the device, or assumed for an estimate.
- * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number, residentBytes?: number}} Limits
+ * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number, residentBytes?: number, software?: boolean}} Limits
  */
+
+/** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
 
 /**
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
  * states, of weight gradients that are stored.
- * @typedef {{activation: number, weight: number, gradient: number}} RowsWanted
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number}} RowsWanted
  */
 
-/** Best on SwiftShader and on an H200 for small nets; see docs/performance.md. @type {RowsWanted} */
-export const ROWS = { activation: 4, weight: 4, gradient: 8 };
+/**
+ * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
+ * and has fragments enough of a large one to share more fetches among 8 rows.
+ * @type {{software: RowsWanted, gpu: RowsWanted}}
+ */
+export const ROWS = {
+  software: { activation: 4, weight: 4, gradient: 8 },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8 },
+};
+/** Fragments of a draw below which they are few, and from which on they are many. */
+const FEW_FRAGMENTS = 128;
+const MANY_FRAGMENTS = 4096;
+
+/** @param {RowsChoice} choice @param {number} rows @param {number} texelsPerRow @returns {number} rows a fragment */
+function rowsFor(choice, rows, texelsPerRow) {
+  if (typeof choice === "number") return choice;
+  if ((rows / choice.many) * texelsPerRow >= MANY_FRAGMENTS) return choice.many;
+  return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
+}
 
 /** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
 
@@ -77,6 +96,24 @@ function tensorOf({ tensors }, name) {
   if (!tensor) throw new Error(`no tensor ${name}`);
   return tensor;
 }
+
+/**
+ * A tensor that a kernel reads under a name of its own; where it is not stored, what it is computed from.
+ * @typedef {{name: string, place: Place, type?: "int", computed?: {kind: "affine"|"affine_grad_input", relu: boolean, inner: KernelRead[]}}} KernelRead
+ */
+
+/** The slot of what is not stored. */
+const NOWHERE = -1;
+
+/** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @returns {KernelRead[]} */
+const fetched = (reads) => reads.flatMap((read) => (read.computed ? fetched(read.computed.inner) : [read]));
+
+/** The first of the reads that fetches from the same textures: they share its sampler. @param {KernelRead[]} reads @param {KernelRead} read */
+const samplerOf = (reads, { place }) => /** @type {KernelRead} */ (reads.find((other) => other.place.slots.join() === place.slots.join())).name;
+
+/** Computed reads, each behind those that it is computed from. @param {KernelRead[]} reads @returns {import("./shader_source.js").ComputedRead[]} */
+const computedOf = (reads) =>
+  reads.flatMap(({ name, place, computed }) => (computed ? [...computedOf(computed.inner), { name, layout: place.layout, kind: computed.kind, relu: computed.relu }] : []));
 
 /** The lowering of one phase; kernels/ asks it for what it needs. */
 export class Lowering {
@@ -132,8 +169,10 @@ export class Lowering {
       // A texel of row losses has 4 lanes, and is a render target of the same draw. Those of many batches are as large as this one's texture,
       // which therefore is no larger than it must be.
       const beside = besideRowLosses.has(name);
-      const layers = rowsPerFragment(beside ? Math.min(4, wanted.activation) : wanted.activation, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      const layout = layoutOf({ rows: batchRows, ...columnsOf(shape), layers }, maxSize);
+      const columns = columnsOf(shape);
+      const wish = rowsFor(wanted.activation, batchRows, ceilDiv(columns.columns, columns.pixels * 4) * columns.pixels);
+      const layers = rowsPerFragment(beside ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
+      const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else tensors.push({ name, first, last, layout });
     }
@@ -141,6 +180,8 @@ export class Lowering {
     for (const { name, layout } of tensors) {
       keep(name, /** @type {number} */ (slots.get(name)), layout);
     }
+    // Rows and columns of what is not stored are counted all the same.
+    for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
   }
 
   /** @param {string} name @returns {Place} */
@@ -181,9 +222,16 @@ export class Lowering {
     return { name, layout };
   }
 
-  /** @param {string} alias @param {string} name */
+  /** @param {string} alias @param {string} name @returns {KernelRead} */
   read(alias, name) {
-    return { name: alias, place: this.place(name) };
+    const how = this.phase.computed.get(name);
+    if (!how) return { name: alias, place: this.place(name) };
+    const { product, activation } = how;
+    const { x, dy, w } = product.inputs;
+    const inner = x
+      ? [this.read(`${alias}_X`, x), this.read(`${alias}_W`, w)]
+      : [this.read(`${alias}_DY`, dy), this.read(`${alias}_W`, w), ...(activation ? [this.read(`${alias}_Y`, activation.inputs.y)] : [])];
+    return { name: alias, place: this.place(name), computed: { kind: x ? "affine" : "affine_grad_input", relu: activation !== null, inner } };
   }
 
   /** The new value of a parameter or state goes where the next step reads it. @param {string} alias @param {string} name */
@@ -210,7 +258,7 @@ export class Lowering {
   /**
    * @param {string} kernel name of its file
    * `trips`: of all loops of one fragment together, at most.
-   * @param {{trips: number, defines: Record<string, string|number>, reads: {name: string, place: Place, type?: "int"}[],
+   * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
    *   writes: {name: string, slots: [number, number], layers: number|"slot"}[], domain: Layout}} parts
    * @returns {Draw}
    */
@@ -222,6 +270,7 @@ export class Lowering {
 /** @param {Arena} arena @param {string} kernel @param {any} parts @returns {Draw} */
 function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
   const target = arena.slots[writes[0].slots[0]];
+  const fetches = fetched(reads);
   if (trips > MAX_TRIPS) {
     throw new EngineError("too_large", `model: ${kernel} would loop ${trips} times in one fragment; at most ${MAX_TRIPS} are safe on every driver`, { field: "model" });
   }
@@ -229,15 +278,17 @@ function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
     source: {
       shader: `${kernel}.frag.glsl`,
       defines,
-      reads: reads.map((/** @type {any} */ { name, place, type }) => {
+      reads: fetches.map((read) => {
+        const { name, place, type } = read;
         const { width, height } = arena.slots[place.slots[0]];
-        return { name, layout: place.layout, width, height, fed: place.fed, type };
+        return { name, sampler: samplerOf(fetches, read), layout: place.layout, width, height, fed: place.fed, type };
       }),
+      computed: computedOf(reads),
       writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
       domain,
       width: target.width,
     },
-    reads: reads.map((/** @type {any} */ { name, place }) => ({ name, slots: place.slots })),
+    reads: fetches.filter((read) => samplerOf(fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots })),
     writes: writes.map((/** @type {any} */ { slots, layers }) => ({ slots, layers })),
     width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
     height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
@@ -269,16 +320,16 @@ function requireTargets(draws, maxDrawBuffers) {
  * @param {Plan} plan
  * @param {Limits} limits
  * @param {Rows} rows
- * @param {RowsWanted} [wanted]
+ * @param {RowsWanted} [wanted] what suits the device where left out
  * @returns {Lowered}
  * @throws {EngineError} too_large, with the figures, where the device can't hold it
  */
-export function lower(plan, limits, rows, wanted = ROWS) {
+export function lower(plan, limits, rows, wanted = limits.software === false ? ROWS.gpu : ROWS.software) {
   const arena = new Arena(limits.maxTextureSize);
   const batch = roundUp(rows.batch, ROW_ALIGNMENT);
   const batches = ceilDiv(rows.train, rows.batch);
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
-  const layers = rowsPerFragment(wanted.activation, limits.maxDrawBuffers);
+  const layers = rowsPerFragment(4, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
   const columns = { x: columnsOf(plan.inputShape), target: columnsOf([plan.targetColumns]) };
   if (batch / ROW_ALIGNMENT > MAX_TRIPS) {
@@ -313,13 +364,15 @@ export function lower(plan, limits, rows, wanted = ROWS) {
     own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
   }
 
-  const weightLayers = rowsPerFragment(wanted.weight, limits.maxDrawBuffers, { outputs: 1 + plan.states.length });
-  if (weightLayers * (1 + plan.states.length) > limits.maxDrawBuffers) {
+  const outputs = 1 + plan.states.length;
+  if (outputs > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
   for (const { tensor, bias, trainable } of plan.parameters) {
     const { shape } = tensorOf(plan.phases.train, tensor);
-    const layout = layoutFor({ ...matrixOf(shape), layers: weightLayers, bias });
+    const matrix = matrixOf(shape);
+    const layers = rowsPerFragment(rowsFor(wanted.weight, matrix.rows, ceilDiv(matrix.columns, 4)), limits.maxDrawBuffers, { outputs });
+    const layout = layoutFor({ ...matrix, layers, bias });
     if (!trainable) {
       own(tensor, layout);
       continue;

@@ -56,7 +56,7 @@ export function nonfiniteTable(device) {
     "}",
   ].join("\n");
   const domain = layoutOf({ rows: 1, columns: 4 * CASES.length, layers: 1 }, CASES.length);
-  const source = { shader: "selftest", defines: {}, reads: [], writes: [{ name: "Y", targets: 1 }], domain, width: CASES.length };
+  const source = { shader: "selftest", defines: {}, reads: [], computed: [], writes: [{ name: "Y", targets: 1 }], domain, width: CASES.length };
   const { text } = kernelText(source, { ...device.shaders, selftest: shader }, device.dialect);
   const program = device.programs.now(text);
   const texture = device.createTexture(size);

@@ -7,6 +7,7 @@ import { EngineError } from "../../errors.js";
 /**
  * @typedef {object} Read a tensor that the kernel fetches from, under the name NAME: NAME_fetch, NAME_layer, NAME_base ...
  * @property {string} name
+ * @property {string} [sampler] name of an earlier read of the same texture
  * @property {Layout} layout
  * @property {number} width @property {number} height of the texture
  * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
@@ -14,10 +15,17 @@ import { EngineError } from "../../errors.js";
  */
 
 /**
+ * A tensor that is not stored: a kernel reads it under NAME as any other, and it is computed from reads called NAME_X and NAME_W, or NAME_DY,
+ * NAME_W and NAME_Y, whose rows are one texel.
+ * @typedef {{name: string, layout: Layout, kind: "affine"|"affine_grad_input", relu: boolean}} ComputedRead
+ */
+
+/**
  * @typedef {object} KernelSource
  * @property {string} shader path below shaders/
  * @property {Record<string, string|number>} defines
  * @property {Read[]} reads
+ * @property {ComputedRead[]} computed
  * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
  * @property {number} width of the render targets
@@ -57,7 +65,11 @@ export function kernelText(kernel, files, dialect) {
   head.forEach(generated);
   expand("lib/step.glsl", files, add, new Set(), []);
   kernel.reads.flatMap((read) => readText(read, dialect)).forEach(generated);
-  expand(kernel.shader, files, add, new Set(["lib/step.glsl"]), []);
+  const seen = new Set(["lib/step.glsl"]);
+  if (kernel.computed.some(({ relu }) => relu)) expand("lib/math.glsl", files, add, seen, []);
+  const layouts = new Map(kernel.reads.map(({ name, layout }) => [name, layout]));
+  kernel.computed.flatMap((read) => computedText(read, layouts)).forEach(generated);
+  expand(kernel.shader, files, add, seen, []);
   return { text: lines.join("\n") + "\n", origins };
 }
 
@@ -118,30 +130,80 @@ function writesText(writes, { format }) {
   return lines;
 }
 
-/** NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. @param {Read} read @param {Dialect} dialect @returns {string[]} */
-function readText({ name, layout, width, height, fed, type = "float" }, { format, fetch }) {
-  const { folded, layers, texelsPerRow, texelsPerPixel, groups, columns, biasRow } = layout;
+/** What kernels may ask of the size of what they read. @param {string} name @param {Layout} layout */
+const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns, biasRow }) => [
+  `#define ${name}_LAYERS ${layers}`,
+  `#define ${name}_TEXELS_PER_ROW ${texelsPerRow}`,
+  `#define ${name}_TEXELS_PER_PIXEL ${texelsPerPixel}`,
+  `#define ${name}_COLUMNS ${columns}`,
+  `#define ${name}_GROUPS ${groups}`,
+  `#define ${name}_BIAS_ROW ${biasRow}`,
+];
+
+/**
+ * NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. For loops, the same in three parts, so that each is
+ * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) the texel; NAME_rowAt(m, j) is row
+ * m + j where m is a multiple of 16.
+ * @param {Read} read @param {Dialect} dialect @returns {string[]} */
+function readText({ name, sampler: owner = name, layout, width, height, fed, type = "float" }, { format, fetch }) {
+  const { folded, layers, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
   const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${width - 1}, t >> ${log2(width)});` : "ivec2 at = ivec2(n, base);";
   // Integer coordinates; `texture` is faster on some drivers, and a texel's centre is never near its border.
   const point =
     fetch === "texture"
-      ? `texture(u${name}, vec3((vec2(at) + .5) * vec2(${float(1 / width)}, ${float(1 / height)}), float(layer)))`
-      : `texelFetch(u${name}, ivec3(at, layer), 0)`;
+      ? `texture(u${owner}, vec3((vec2(at) + .5) * vec2(${float(1 / width)}, ${float(1 / height)}), float(layer)))`
+      : `texelFetch(u${owner}, ivec3(at, layer), 0)`;
   const value = !int && format === "rgba32ui" ? `uintBitsToFloat(${point})` : point;
   return [
-    `uniform ${sampler} u${name};`,
-    `#define ${name}_LAYERS ${layers}`,
-    `#define ${name}_TEXELS_PER_ROW ${texelsPerRow}`,
-    `#define ${name}_TEXELS_PER_PIXEL ${texelsPerPixel}`,
-    `#define ${name}_COLUMNS ${columns}`,
-    `#define ${name}_GROUPS ${groups}`,
-    `#define ${name}_BIAS_ROW ${biasRow}`,
+    ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
+    ...sizesText(name, layout),
     `int ${name}_layer(int row) { return row & ${layers - 1}; }`,
     `int ${name}_group(int group) { return group${folded ? ` * ${texelsPerRow}` : ""}; }`,
     `int ${name}_base(int row) { return ${name}_group((row${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}); }`,
     `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
+    `#define ${name}_Row ivec2`,
+    `#define ${name}_Column int`,
+    `ivec2 ${name}_row(int row) { return ivec2(${name}_layer(row), ${name}_base(row)); }`,
+    `ivec2 ${name}_rowAt(int m, int j) { return ivec2(${name}_layer(j), ${name}_base(m + j)); }`,
+    `#define ${name}_column(n) (n)`,
+    `#define ${name}_at(row, column) ${name}_fetch((row).x, (row).y, column)`,
+  ];
+}
+
+/**
+ * A row is what the sums run over, a column the weights that they take.
+ * @param {ComputedRead} read @param {Map<string, Layout>} layouts of what it is computed from @returns {string[]}
+ */
+function computedText({ name, layout, kind, relu }, layouts) {
+  const row = (/** @type {string} */ of, /** @type {string} */ at) => `${name}_${of}_fetch(${name}_${of}_layer(${at}), ${name}_${of}_base(${at}), 0)`;
+  const weights = (/** @type {string} */ at, /** @type {string} */ n) => `${name}_W_fetch(${name}_W_layer(${at}), ${name}_W_base(${at}), ${n})`;
+  const w = /** @type {Layout} */ (layouts.get(`${name}_W`));
+  const head = [...sizesText(name, layout), `#define ${name}_rowAt(m, j) ${name}_row((m) + (j))`];
+  if (kind === "affine") {
+    const terms = Array.from({ length: w.rows }, (_, i) => i);
+    const bias = w.biasRow < 0 ? "vec4(0.)" : weights(`${w.biasRow}`, "n");
+    const sum = terms.map((i) => `row.${"xyzw"[i]} * column.w${i}`).join(" + ");
+    return [
+      ...head,
+      `#define ${name}_Row vec4`,
+      `struct ${name}_Column { ${terms.map((i) => `vec4 w${i}; `).join("")}vec4 bias; };`,
+      `vec4 ${name}_row(int row) { return ${row("X", "row")}; }`,
+      `${name}_Column ${name}_column(int n) { return ${name}_Column(${terms.map((i) => `${weights(`${i}`, "n")}, `).join("")}${bias}); }`,
+      `vec4 ${name}_at(vec4 row, ${name}_Column column) { return ${relu ? "tg_relu" : ""}((${sum}) + column.bias); }`,
+    ];
+  }
+  const slope = relu ? [`${name}_Y_Row y; `, `, ${name}_Y_row(row)`, `${name}_Y_Column y; `, `, ${name}_Y_column(n)`] : ["", "", "", ""];
+  const rows = [0, 1, 2, 3];
+  const gradient = `vec4(${rows.map((i) => `dot(row.d, column.w${i})`).join(", ")})`;
+  return [
+    ...head,
+    `struct ${name}_Row { vec4 d; ${slope[0]}};`,
+    `struct ${name}_Column { ${rows.map((i) => `vec4 w${i}; `).join("")}${slope[2]}};`,
+    `${name}_Row ${name}_row(int row) { return ${name}_Row(${row("DY", "row")}${slope[1]}); }`,
+    `${name}_Column ${name}_column(int n) { return ${name}_Column(${rows.map((i) => weights(`4 * n + ${i}`, "0")).join(", ")}${slope[3]}); }`,
+    `vec4 ${name}_at(${name}_Row row, ${name}_Column column) { return ${relu ? `tg_relu_grad(${name}_Y_at(row.y, column.y), ${gradient})` : gradient}; }`,
   ];
 }
 

@@ -22,7 +22,7 @@ def _without_bias(gradient: Approx, run: OpRun) -> Approx:
 def _affine(run: OpRun) -> dict[str, Approx]:
     layout = run.layouts["w"]
     lanes = layout["rows"] // layout["blockRows"] * layout["blockStride"]
-    return {"y": oracle.affine(run.read["x"], run.weights(), lanes)}
+    return {"y": oracle.affine(run.inputs["x"], run.weights(), lanes)}
 
 
 def _conv2d_grad_weights(run: OpRun) -> dict[str, Approx]:
@@ -54,9 +54,9 @@ def _add(run: OpRun) -> dict[str, Approx]:
 
 CORE: dict[str, Oracle] = {
     "affine": _affine,
-    "affine_grad_input": lambda run: {"dx": oracle.affine_grad_input(run.read["dy"], run.weights())},
+    "affine_grad_input": lambda run: {"dx": oracle.affine_grad_input(run.inputs["dy"], run.weights())},
     "affine_grad_weights": lambda run: {
-        "dw": _without_bias(oracle.affine_grad_weights(run.read["x"], run.read["dy"]), run)
+        "dw": _without_bias(oracle.affine_grad_weights(run.inputs["x"], run.inputs["dy"]), run)
     },
     "conv2d": lambda run: {"y": oracle.conv2d(run.read["x"], run.weights(), Window.of_attrs(run.attrs))},
     "conv2d_grad_input": lambda run: {
