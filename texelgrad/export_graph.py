@@ -33,7 +33,7 @@ def steps(spec: JobSpec) -> list[Step]:
 
 
 def _steps(spec: JobSpec) -> Iterator[Step]:
-    made = {INPUT: Value(tuple(spec.model.input), tuple(spec.model.input))}
+    made = {INPUT: Value(tuple(spec.model.input), tuple(spec.model.input), data=True)}
     before = INPUT
     for index, layer in enumerate(spec.model.layers):
         name, inputs, field = str(layer.name), layer.inputs or [before], f"model.layers.{index}"

@@ -196,6 +196,12 @@ def _add(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     return _Value(total, values[0].axes, alike and values[0].channels_first)
 
 
+def _embedding(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
+    numbers = graph.node("Cast", [values[0].name], f"{step.name}/numbers", to=TensorProto.INT64)
+    table = graph.constant(f"{step.name}.kernel", graph.kernel(step.name))
+    return _Value(graph.node("Gather", [table, numbers], f"{step.name}/rows", axis=0), 2)
+
+
 def _batch_norm(graph: _Graph, step: Step, values: list[_Value]) -> _Value:
     """By the running statistics, as in evaluation."""
     mean, variance = (
@@ -299,5 +305,6 @@ _LAYERS: dict[str, Callable[[_Graph, Step, list[_Value]], _Value]] = {
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
     "group_norm": _group_norm,
+    "embedding": _embedding,
 }
 """What each type of layer becomes, before its activation."""

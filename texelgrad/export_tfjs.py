@@ -196,6 +196,13 @@ def _add(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("Add", {}, {}), inputs)
 
 
+def _embedding(model: _Model, step: Step, inputs: list[str]) -> str:
+    layer: Any = step.layer
+    weights = {"embeddings": model.tensors[f"{step.name}.kernel"]}
+    config = {"input_dim": layer.vocabulary, "output_dim": layer.units, "input_length": step.shape[0]}
+    return model.add(step.name, ("Embedding", config, weights), inputs)
+
+
 def _batch_norm(model: _Model, step: Step, inputs: list[str]) -> str:
     names = {
         "gamma": "gamma",
@@ -252,5 +259,6 @@ _LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
     "activation": _activation,
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
+    "embedding": _embedding,
 }
 """What each type of layer becomes."""

@@ -42,6 +42,7 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "explicit pooling": ([6, 5, 2], [{"type": "max_pool2d", "size": [3, 2], "stride": [2, 1], "padding": [[1, 2], [0, 1]]}, FLAT, DENSE]),
     "groups": ([5, 5, 4], [{"type": "conv2d", "filters": 6, "kernel": 3, "groups": 2, "activation": "relu"}, FLAT, DENSE]),
     "depthwise": ([6, 5, 3], [{"type": "conv2d", "filters": 6, "kernel": [2, 3], "groups": 3, "padding": "same", "stride": 2}, FLAT, DENSE]),
+    "embedding": ([7], [{"type": "embedding", "vocabulary": 9, "units": 4}, {"type": "conv1d", "filters": 3, "kernel": 2, "activation": "relu"}, FLAT, DENSE]),
     "sequence": ([12, 3], [{"type": "conv1d", "filters": 4, "kernel": 3, "stride": 2, "padding": "same", "activation": "relu"}, {"type": "conv1d", "filters": 5, "kernel": 2, "dilation": 2}, FLAT, DENSE]),
     "sequence, explicit": ([12, 4], [{"type": "conv1d", "filters": 6, "kernel": 3, "padding": [2, 0], "groups": 2}, FLAT, DENSE]),
     "transposed": ([4, 3, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": [3, 4], "stride": [2, 1]}, {"type": "conv2d_transpose", "filters": 2, "kernel": 3, "stride": 2, "padding": "same", "activation": "relu"}, FLAT, DENSE]),
@@ -88,6 +89,9 @@ def made(spec: JobSpec, *, normalize: bool) -> tuple[Tensors, NDArray[np.float32
             values = scale * random.normal(size=shape)
             tensors[name] = (np.abs(values) + 0.1 if name.endswith("var") else values).astype(np.float32)
     x = random.normal(size=(6, *spec.model.input)).astype(np.float32)
+    if spec.model.layers[0].type == "embedding":
+        x = random.integers(0, spec.model.layers[0].vocabulary, x.shape).astype(np.float32)
+        normalize = False
     if normalize:
         channels = spec.model.input[-1]
         tensors["input.offset"] = random.normal(40, 3, channels)
