@@ -57,16 +57,44 @@ function* imageJobs() {
   }
 }
 
+/** Losses with options, and losses of images. @yields {{spec: object, labels: string, batch: number}} */
+function* lossJobs() {
+  const optimizer = OPTIMIZERS[0];
+  const conv = { type: "conv2d", name: "c", filters: 3, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation: "linear", init: "he_uniform", use_bias: true };
+  const softmax = { type: "softmax_cross_entropy", class_weights: null, label_smoothing: 0 };
+  for (const loss of [{ type: "bce", pos_weight: 2, label_smoothing: 0.1 }, "bce", "mse", "mae", { type: "huber", delta: 1 }, "hinge"]) {
+    const metrics = typeof loss === "string" && loss !== "mse" && loss !== "mae" ? ["accuracy"] : [];
+    for (const layers of [[dense("d", 5, "linear")], [conv]]) {
+      for (const activation of layers[0] === conv && metrics.length === 0 ? ["linear", "tanh"] : ["linear"]) {
+        const input = layers[0] === conv ? [6, 5, 3] : [7];
+        yield { spec: { model: { input, layers: [{ ...layers[0], activation }] }, loss, metrics, optimizer, train: { batch_size: 16 } }, labels: "values", batch: 16 };
+      }
+    }
+  }
+  for (const units of [3, 10, 100]) {
+    for (const labels of ["index", "values"]) {
+      for (const options of [{ label_smoothing: 0.1 }, { class_weights: new Array(units).fill(2) }, { class_weights: new Array(units).fill(2), label_smoothing: 0.1 }]) {
+        const layers = [dense("d", units, "linear")];
+        yield { spec: { model: { input: [7], layers }, loss: { ...softmax, ...options }, metrics: ["accuracy"], optimizer, train: { batch_size: 16 } }, labels, batch: 16 };
+      }
+    }
+  }
+}
+
 /** Every optimizer with all that may be done to a gradient, and with none of it. @yields {{spec: object, labels: string, batch: number}} */
 function* optimizerJobs() {
-  for (const type of Object.keys(optimizers)) {
-    for (const more of [{}, { momentum: 0.9 }, { momentum: 0.9, nesterov: true }, { l1: 0.1, l2: 0.1, weight_decay: 0.1 }]) {
-      for (const clip of [null, { value: 1, global_norm: null }, { value: null, global_norm: 1 }]) {
-        const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation: "relu", init: "he_uniform", use_bias: true };
-        const layers = [conv, { ...conv, name: "c2", lr_multiplier: 0.1 }, { type: "flatten", name: "f" }, dense("d", 10, "relu"), { ...dense("d2", 3, "linear"), use_bias: false }];
-        const optimizer = { type, lr: 0.1, momentum: 0, ...more };
-        yield { spec: { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer, train: { batch_size: 16, clip } }, labels: "values", batch: 16 };
-      }
+  const conv = { type: "conv2d", name: "c", filters: 5, kernel: [3, 3], stride: [1, 1], dilation: [1, 1], padding: "same", groups: 1, activation: "relu", init: "he_uniform", use_bias: true };
+  const layers = [conv, { ...conv, name: "c2", lr_multiplier: 0.1 }, { type: "flatten", name: "f" }, dense("d", 10, "relu"), { ...dense("d2", 3, "linear"), use_bias: false }];
+  const penalties = { l1: 0.1, l2: 0.1, weight_decay: 0.1 };
+  const plain = [...Object.keys(optimizers).map((type) => ({ type })), { type: "sgd", momentum: 0.9, nesterov: true }, { type: "rmsprop", momentum: 0.9 }];
+  for (const optimizer of plain) {
+    for (const { more, clip } of [
+      { more: {}, clip: null },
+      { more: penalties, clip: { value: 1, global_norm: null } },
+      { more: penalties, clip: { value: null, global_norm: 1 } },
+    ]) {
+      const spec = { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer: { lr: 0.1, momentum: 0, ...optimizer, ...more }, train: { batch_size: 16, clip } };
+      yield { spec, labels: "values", batch: 16 };
     }
   }
 }
@@ -153,6 +181,7 @@ function* jobs() {
   yield* groupedJobs();
   yield* graphJobs();
   yield* optimizerJobs();
+  yield* lossJobs();
   for (const { loss, labels, units } of LOSSES) {
     for (const activation of ACTIVATIONS) {
       for (const optimizer of OPTIMIZERS) {

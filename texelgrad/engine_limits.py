@@ -5,11 +5,12 @@ Follows browser_runtime/backends/webgl2/{lower.js,kernels/}; a test holds both a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from texelgrad.errors import Fault
 from texelgrad.layers import Layer
-from texelgrad.layers.base import MAX_SOFTMAX_CHANNELS, MAX_TRIPS, LayerShape
+from texelgrad.layers.base import MAX_SOFTMAX_CHANNELS, MAX_TRIPS, LayerShape, texels
 
 MAX_BATCH = MAX_TRIPS * 16  # rows: the weights' gradient takes 16 a trip
 _MAX_CLASSES = 4 * (MAX_TRIPS // 6)  # softmax goes through 4 classes in 6 trips
@@ -23,7 +24,11 @@ def model_faults(layers: Sequence[Layer], shapes: Sequence[LayerShape], loss: st
         if layer.applies == "softmax" and shape.output[-1] > MAX_SOFTMAX_CHANNELS:
             message = f"softmax sums {shape.output[-1]} channels, more than one fragment can"
             yield Fault(field, message, list(shape.output), f"at most {MAX_SOFTMAX_CHANNELS} channels")
-    units = shapes[-1].output[-1]
+    units = math.prod(shapes[-1].output)
+    if texels(shapes[-1].output) >= MAX_TRIPS:
+        message = "gives more values than one fragment can sum the losses of"
+        legal = f"fewer than {4 * MAX_TRIPS} values a row"
+        yield Fault(f"model.layers.{len(layers) - 1}", message, list(shapes[-1].output), legal)
     if loss == "softmax_cross_entropy" and units > _MAX_CLASSES:
         field = f"model.layers.{len(layers) - 1}.units"
         yield Fault(field, "is more classes than softmax can sum", units, f"at most {_MAX_CLASSES}")

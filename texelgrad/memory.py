@@ -40,9 +40,10 @@ class Sizes:
 
     input: Shape  # as held
     layers: Sequence[LayerShape]
+    output: Shape  # of a row of outputs, as held
     softmax: bool
     states: int  # of the optimizer, for each weight
-    target_columns: int
+    target: Shape  # of a row of targets, as held
     rows: int
     train_rows: int
     validation_rows: int
@@ -89,8 +90,8 @@ def texture_bytes(sizes: Sizes) -> int:
             total += sum(_tensor(rows, columns) for columns in largest)
     total += _tensor(stage, max(dips))
 
-    units = sizes.layers[-1].output[-1]
-    columns = math.ceil(units / 4)
+    units = math.prod(sizes.output)
+    columns = texels(sizes.output)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
     for rows, textures, one_a_row in (
         (batch, 1, by_row and columns > _SHORT_ROW),  # losses
@@ -107,7 +108,7 @@ def texture_bytes(sizes: Sizes) -> int:
 
 def _data(sizes: Sizes, batch: int, stage: int) -> int:
     """Bytes of the data set, an epoch of it and the staging rows, or of the ring that it is streamed through."""
-    widths = texels(sizes.input), math.ceil(sizes.target_columns / 4)
+    widths = texels(sizes.input), texels(sizes.target)
     batches = math.ceil(sizes.train_rows / sizes.batch)
     staged = sum(_tensor(stage, columns) for columns in widths)
     if (sizes.rows + batches * batch) * sum(widths) * _TEXEL_BYTES > _RESIDENT_BYTES:

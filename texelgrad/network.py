@@ -41,6 +41,14 @@ def output_shape(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[i
     return values[str(layers[-1].name)].shape
 
 
+def held_output(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
+    """How the engine holds the last layer's output."""
+    values = dict[str, Value]()
+    for _ in _walk(model_input, layers, values):
+        pass
+    return values[str(layers[-1].name)].held
+
+
 def held_input(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
     """How the engine holds the input: what is only ever read flat is uploaded flat."""
     wiring = zip(layers, _wiring(layers), strict=True)

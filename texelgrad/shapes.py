@@ -12,8 +12,9 @@ from texelgrad.config import Settings
 from texelgrad.errors import Fault
 from texelgrad.layers.base import LayerShape
 from texelgrad.layers.embedding import number_faults
+from texelgrad.losses import loss_type
 from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
-from texelgrad.network import held_input, shape_faults, trace
+from texelgrad.network import held_input, held_output, output_shape, shape_faults, trace
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.spec_fields import MAX_STEPS
@@ -76,7 +77,7 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
     """What the job takes with data of these shapes; what depends on the data is None without it."""
     layers = trace(spec.model.input, spec.model.layers)
     parameters = _count(layers)
-    output = list(layers[-1].output)
+    output = list(output_shape(spec.model.input, spec.model.layers))
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
@@ -101,15 +102,17 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
 
 def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int) -> int:
     """Upper bound of what the engine holds in textures at once."""
-    classes = spec.loss == "softmax_cross_entropy" and len(y.shape) == 1
+    softmax = loss_type(spec.loss) == "softmax_cross_entropy"
+    output = held_output(spec.model.input, spec.model.layers)
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     return texture_bytes(
         Sizes(
             input=held_input(spec.model.input, spec.model.layers),
             layers=layers,
-            softmax=spec.loss == "softmax_cross_entropy",
+            output=output,
+            softmax=softmax,
             states=spec.optimizer.states,
-            target_columns=1 if classes else layers[-1].output[-1],
+            target=(1,) if softmax and len(y.shape) == 1 else output,
             rows=x.rows,
             train_rows=train_rows,
             validation_rows=validation_rows,
@@ -129,7 +132,7 @@ def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
             if parameters > settings.max_parameters:
                 legal = f"at most {settings.max_parameters}"
                 yield Fault("model.layers", "has too many parameters", parameters, legal)
-            yield from engine_limits.model_faults(model.layers, shapes, spec.get("loss"))
+            yield from engine_limits.model_faults(model.layers, shapes, loss_type(spec.get("loss")))
     limits = cast(Limits | None, spec.get("limits"))
     if limits and limits.wall_s is not None and limits.wall_s > settings.max_wall_s:
         legal = f"at most {settings.max_wall_s}"
@@ -143,16 +146,17 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         if x.shape[1:] != expected:
             message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
             yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
-        if (shapes := _shapes(model)) and "loss" in spec:
-            field = f"model.layers.{len(model.layers) - 1}.units"
-            yield from _target_faults(spec["loss"], field, shapes[-1].output[-1], y)
+        if _shapes(model) and "loss" in spec:
+            output = output_shape(model.input, model.layers)
+            field = f"model.layers.{len(model.layers) - 1}" + (".units" if len(output) == 1 else "")
+            yield from _target_faults(cast(str, loss_type(spec["loss"])), field, output, y)
         yield from number_faults(model.layers, x.stats.min, x.stats.max, whole=x.stats.integral)
     held = 4 * (math.prod(x.shape) + math.prod(y.shape))
     if held > MAX_HELD_BYTES:
         yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
     if data := cast(Data | None, spec.get("data")):
         yield from _split_faults(data.validation, x.rows)
-        if data.validation.stratify and spec.get("loss") == "bce":
+        if data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
         train_rows, _ = split_rows(x.rows, data.validation)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
@@ -232,8 +236,9 @@ def _variance_faults(train: Train, train_rows: int, shapes: Sequence[LayerShape]
         yield Fault("train.batch_size", message, train.batch_size, legal)
 
 
-def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[Fault]:
-    """Whether the targets suit the loss and the last layer's units."""
+def _target_faults(loss: str, field: str, output: Sequence[int], y: ArrayInfo) -> Iterator[Fault]:
+    """Whether the targets suit the loss and what the last layer gives."""
+    units = math.prod(output)
     row, stats = list(y.shape[1:]), y.stats
     if loss == "softmax_cross_entropy" and not row:
         legal = f"0 to {units - 1}"
@@ -244,12 +249,16 @@ def _target_faults(loss: str, field: str, units: int, y: ArrayInfo) -> Iterator[
         elif stats.max > units - 1:
             message = f"gives {units} classes, but y goes up to {stats.max:.0f}"
             yield Fault(field, message, units, f"at least {stats.max + 1:.0f}")
-    elif (row or [1]) != [units]:
-        message = f"gives rows of [{units}], but y has rows of {row}"
-        yield Fault(field, message, units, str((row or [1])[0]) if len(row) < 2 else None)
+    elif math.prod(row) != units:
+        message = f"gives rows of {list(output)}, but y has rows of {row}"
+        legal = str((row or [1])[0]) if len(row) < 2 else None
+        yield Fault(field, message, units if len(output) == 1 else list(output), legal)
     elif loss == "softmax_cross_entropy" and not (stats.min >= 0 and stats.row_sums_one):
         legal = "rows of probabilities that sum to 1, or one class number a row"
         yield Fault("data", "y has rows that are no probabilities", None, legal)
     elif loss == "bce" and not (stats.min >= 0 and stats.max <= 1):
         outside = stats.min if stats.min < 0 else stats.max
         yield Fault("data", "y has values outside 0 to 1, which bce can't take", outside, "0 to 1")
+    elif loss == "hinge" and not (stats.integral and stats.min >= -1 and stats.max <= 1):
+        legal = "one class of 0 or -1, the other of 1"
+        yield Fault("data", "y has values that are no classes", None, legal)

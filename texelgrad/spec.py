@@ -17,9 +17,10 @@ from pydantic import (
 )
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.layers import Dense, Layer
+from texelgrad.layers import Layer
 from texelgrad.layers.embedding import normalize_faults
-from texelgrad.network import shape_faults, trace
+from texelgrad.losses import CLASS_LOSSES, Loss, loss_faults, loss_type
+from texelgrad.network import held_output, output_shape, shape_faults
 from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
@@ -104,7 +105,7 @@ class JobSpec(Strict):
     name: Label = ""
     tags: Annotated[dict[Name, Label], Field(max_length=32)] = Field(default_factory=dict)
     model: Model
-    loss: Literal["bce", "softmax_cross_entropy", "mse"]
+    loss: Loss
     metrics: Metrics = Field(default_factory=list)
     optimizer: Optimizer
     data: Data = Field(default_factory=Data)
@@ -177,7 +178,7 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     if data := cast(Data | None, sections.get("data")):
         if data.dataset and data.synthetic:
             yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
-        yield from split_faults(data.validation, sections.get("loss"))
+        yield from split_faults(data.validation, loss_type(sections.get("loss")))
         if model:
             yield from normalize_faults(model.layers, data.normalize)
     if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
@@ -185,7 +186,7 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     names = {str(layer.name) for layer in model.layers} if model else set[str]()
     yield from weights_faults(sections.get("fine_tune"), sections.get("predict"), names)
     if metrics := sections.get("metrics"):
-        yield from metric_faults(metrics, sections.get("loss"), _outputs(model))
+        yield from metric_faults(metrics, loss_type(sections.get("loss")), _outputs(model))
     if train and train.early_stopping and "metrics" in sections:
         yield from stopping_faults(train.early_stopping, sections["metrics"])
     if train and data and not data.validation.fraction and data.validation.rows is None:
@@ -200,10 +201,10 @@ def _outputs(model: Model | None) -> int | None:
     """Numbers that the last layer gives for a row; None where the layers don't fit each other."""
     if model is None or any(shape_faults(model.input, model.layers)):
         return None
-    return math.prod(trace(model.input, model.layers)[-1].output)
+    return math.prod(output_shape(model.input, model.layers))
 
 
-def _layer_faults(model: Model, loss: str | None) -> Iterator[Fault]:
+def _layer_faults(model: Model, loss: Loss | None) -> Iterator[Fault]:
     names = Counter(layer.name for layer in model.layers)
     for index, layer in enumerate(model.layers):
         if names[layer.name] > 1:
@@ -212,13 +213,9 @@ def _layer_faults(model: Model, loss: str | None) -> Iterator[Fault]:
     yield from shape_faults(model.input, model.layers)
     last = model.layers[-1]
     field = f"model.layers.{len(model.layers) - 1}"
-    if not isinstance(last, Dense):
-        yield Fault(f"{field}.type", "the last layer gives the output", last.type, "dense")
-        return
-    if loss in ("bce", "softmax_cross_entropy") and last.activation != "linear":
-        message = f"{loss} takes logits: the loss applies the last activation itself"
-        yield Fault(f"{field}.activation", message, last.activation, "linear")
-    if loss == "softmax_cross_entropy" and last.units < 2:
-        yield Fault(
-            f"{field}.units", "softmax over one class is always 1", last.units, "at least 2, or loss bce"
-        )
+    activation = getattr(last, "activation", "linear")
+    if loss_type(loss) in CLASS_LOSSES and activation != "linear":
+        message = f"{loss_type(loss)} takes logits: the loss applies the last activation itself"
+        yield Fault(f"{field}.activation", message, activation, "linear")
+    if loss is not None and not any(shape_faults(model.input, model.layers)):
+        yield from loss_faults(loss, held_output(model.input, model.layers), field)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
+from texelgrad.losses import CLASS_LOSSES
 from texelgrad.spec_fields import Strict
 
 _Row = Annotated[int, Field(ge=0, lt=2**31)]
@@ -58,8 +59,8 @@ def split_faults(validation: Validation, loss: str | None) -> Iterator[Fault]:
     if validation.stratify and validation.fraction == 0:
         legal = "false, or a fraction above 0"
         yield Fault("data.validation.stratify", "needs a fraction to share among the classes", True, legal)
-    if validation.stratify and loss == "mse":
-        yield Fault("data.validation.stratify", "needs a loss over classes", True, "false with mse")
+    if validation.stratify and loss is not None and loss not in CLASS_LOSSES:
+        yield Fault("data.validation.stratify", "needs a loss over classes", True, f"false with {loss}")
     last = -1
     for (first, stop), index in sorted((rows, index) for index, rows in enumerate(validation.ranges())):
         field = f"data.validation.rows.{index}"

@@ -54,12 +54,18 @@ def faults_of(error: ValidationError, root: type[BaseModel], prefix: str = "") -
     kept: dict[tuple[str, ...], Fault] = {}
     for place, item in found:
         # Of a value that may have several forms, what is wrong with the form that it nearly has says most.
-        inside = [other.path for other, _ in found if place.branch and other.branch == place.branch]
-        if place.branch and place.path == place.branch and max(map(len, inside)) > len(place.path):
+        inside = [_depth(*other) for other in found if place.branch and other[0].branch == place.branch]
+        if place.branch and place.path == place.branch and max(inside) > _depth(place, item):
             continue
         fault = _fault(place, item, schema, prefix)
         kept.setdefault((*place.path, fault.field), fault)
     return list(kept.values())
+
+
+def _depth(place: _Place, item: dict[str, Any]) -> int:
+    """How far inside the spec an error lies; a wrong tag is a field of what it tags."""
+    tag = cast(str, item["type"]).startswith("union_tag") and isinstance(item.get("input"), dict)
+    return len(place.path) + int(tag)
 
 
 def _not_of(schemas: Sequence[Schema]) -> str:

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
+from texelgrad.losses import CLASS_LOSSES
 from texelgrad.spec_fields import Float32, Strict
 
-CLASS_LOSSES = frozenset({"bce", "softmax_cross_entropy"})
 MAX_CONFUSION_CLASSES = 100
 DEFAULT_K = 5
 
@@ -97,9 +97,9 @@ def _loss_faults(field: str, metric: MetricOptions, loss: str, units: int | None
     elif kind == "top_k_accuracy" and (metric.k or DEFAULT_K) >= units:
         message = f"is no choice among {units} classes"
         yield Fault(f"{field}.k", message, metric.k or DEFAULT_K, f"1 to {units - 1}")
-    elif metric.average == "binary" and units != (1 if loss == "bce" else 2):
+    elif metric.average == "binary" and units != (2 if loss == "softmax_cross_entropy" else 1):
         yield Fault(f"{field}.average", f"binary needs two classes, not {units} outputs", "binary", "macro")
-    elif kind == "confusion_matrix" and loss == "bce" and units > 1:
+    elif kind == "confusion_matrix" and loss != "softmax_cross_entropy" and units > 1:
         yield Fault(field, "confusion_matrix needs one class a row", kind, "none of it with several outputs")
     elif kind == "confusion_matrix" and units > MAX_CONFUSION_CLASSES:
         legal = f"at most {MAX_CONFUSION_CLASSES} classes"

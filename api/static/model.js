@@ -47,7 +47,7 @@ export function showModel(host, spec) {
   /** @type {Array<[string, string | false]>} */
   const facts = [
     ["Input", `[${model.input.join(", ")}]`],
-    ["Loss", spec.loss],
+    ["Loss", typeof spec.loss === "string" ? spec.loss : spec.loss.type],
     ["Optimizer", inline({ type, ...options })],
     ["Learning rate", schedule?.type === "cosine" ? `${lr}, by half a cosine to ${schedule.min_lr ?? 0}` : String(lr)],
     ["Length", train.epochs ? `${formatCount(train.epochs)} epochs` : `${formatCount(train.steps)} steps`],

@@ -7,11 +7,12 @@
  * if it has one, is held with it and exported separately.
  * @typedef {object} Tensor
  * @property {string} name
- * @property {"input"|"target"|"parameter"|"state"|"buffer"|"statistics"|"activation"|"gradient"|"rows"} kind `buffer`: kept from step to step, not
+ * @property {"input"|"target"|"parameter"|"state"|"buffer"|"statistics"|"activation"|"gradient"|"constant"|"rows"} kind `buffer`: kept from step to step, not
  *   trained; `statistics`: a row of numbers of a batch
  * @property {number[]} shape
  * @property {boolean} batched
  * @property {boolean} [bias] parameters, their states and gradients: whether they have a bias row
+ * @property {number[]} [values] constants: what they hold
  * @property {Training|null} [training] parameters: how they are trained; null: not at all
  */
 

@@ -19,12 +19,6 @@ export const metricTypes = {
   r2: { of: "values" },
 };
 
-/** Losses whose targets are classes; those of all others are values. */
-const OF_CLASSES = ["bce", "softmax_cross_entropy"];
-
-/** @param {string} loss @returns {"classes"|"values"} */
-export const targetsOf = (loss) => (OF_CLASSES.includes(loss) ? "classes" : "values");
-
 /** @param {{metrics: (string|Partial<Metric>)[]}} spec @returns {Partial<Metric>[]} as given, none by its name alone */
 export const metricsOf = ({ metrics }) => metrics.map((metric) => (typeof metric === "string" ? { type: metric } : metric));
 

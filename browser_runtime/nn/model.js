@@ -2,6 +2,7 @@
 import { EngineError } from "../errors.js";
 import { activations } from "./activations.js";
 import { Graph, size } from "./graph.js";
+import { lossOptions, lossType } from "./losses.js";
 import { layerTypes } from "./layers/index.js";
 
 /**
@@ -155,21 +156,25 @@ function wire(layers) {
 }
 
 /**
- * Appends the targets and the loss of each row.
- * @param {Model} model @param {string} fn the spec's loss
+ * Appends the targets and the loss of each row. Targets lie as the outputs do.
+ * @param {Model} model @param {any} spec
  * @param {"index"|"values"} labels whether targets are class numbers or a value for each output
  */
-export function appendLoss({ graph, output, outputShape }, fn, labels) {
-  graph.add({ name: "target", kind: "target", shape: [labels === "index" ? 1 : size(outputShape)], batched: true });
+export function appendLoss({ graph, output }, spec, labels) {
+  const { shape } = graph.tensor(output);
+  const { attrs, weights } = lossOptions(spec, size(shape));
+  graph.add({ name: "target", kind: "target", shape: labels === "index" ? [1] : shape, batched: true });
   graph.add({ name: "loss", kind: "rows", shape: [1], batched: true });
-  graph.op("loss", { z: output, target: "target" }, { loss: "loss" }, { fn, labels });
+  /** @type {Record<string, string>} */
+  const constants = weights ? { weights: graph.add({ name: "loss.weights", kind: "constant", shape, batched: false, values: weights }) } : {};
+  graph.op("loss", { z: output, target: "target", ...constants }, { loss: "loss" }, { ...attrs, labels });
 }
 
 /**
- * Appends whether each row is predicted right: the largest logit is the class, or the logit's sign for bce.
- * @param {Model} model @param {string} fn the spec's loss @param {"index"|"values"} labels
+ * Appends whether each row is predicted right: the largest logit is the class, or the logit's sign for bce and hinge.
+ * @param {Model} model @param {any} spec @param {"index"|"values"} labels
  */
-export function appendAccuracy({ graph, output }, fn, labels) {
+export function appendAccuracy({ graph, output }, spec, labels) {
   graph.add({ name: "correct", kind: "rows", shape: [1], batched: true });
-  graph.op("accuracy", { z: output, target: "target" }, { correct: "correct" }, { fn, labels });
+  graph.op("accuracy", { z: output, target: "target" }, { correct: "correct" }, { fn: lossType(spec), labels });
 }

@@ -2,6 +2,7 @@
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
+import { losses, lossOf, lossType } from "./losses.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
 import { specSchema } from "./spec_schema.js";
@@ -102,7 +103,8 @@ function checkAny(options, value, field, faults) {
     const out = check(option, value, field, found);
     if (found.length === 0) return out;
     // Of several kinds, the fault of the value's own kind is told: a number out of range, not that it is no array.
-    if (first.length === 0 || types[resolved(option).type]?.(value)) first = found;
+    const { type, oneOf } = resolved(option);
+    if (first.length === 0 || (oneOf ? isObject(value) : types[type]?.(value))) first = found;
   }
   faults.push(...first);
   return value;
@@ -159,11 +161,13 @@ function betweenFields(spec, faults) {
 }
 
 /** The same as split_faults of texelgrad/spec_data.py. @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
-function splitFaults({ data, loss }, fault) {
+function splitFaults(spec, fault) {
+  const { data } = spec;
   const { fraction, stratify, rows } = data.validation;
   if (rows !== null && fraction > 0) fault("data.validation", undefined, "takes one of fraction and rows");
   if (stratify && fraction === 0) fault("data.validation.stratify", true, "needs a fraction to share among the classes; legal: false, or a fraction above 0");
-  if (stratify && loss === "mse") fault("data.validation.stratify", true, "needs a loss over classes; legal: false with mse");
+  const type = lossType(spec);
+  if (stratify && losses[type].of === "values") fault("data.validation.stratify", true, `needs a loss over classes; legal: false with ${type}`);
   const ranges = (rows ?? []).map((/** @type {any} */ item, /** @type {number} */ i) => [...(typeof item === "number" ? [item, item + 1] : item), i]);
   let last = -1;
   for (const [first, stop, i] of ranges.sort((/** @type {number[]} */ a, /** @type {number[]} */ b) => a[0] - b[0] || a[1] - b[1])) {
@@ -192,8 +196,10 @@ function nameLayers(layers) {
 /** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
 function betweenShapes(spec, faults) {
   try {
-    const { outputShape } = buildModel(spec, { training: true });
-    outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), (field, value, message) => faults.push({ field, value, message }));
+    const { graph, output, outputShape } = buildModel(spec, { training: true });
+    const fault = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {string} */ message) => faults.push({ field, value, message });
+    lossFaults(spec, graph.tensor(output).shape, fault);
+    outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), fault);
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     faults.push({ field: error.field ?? "model", value: undefined, message: error.message });
@@ -201,18 +207,28 @@ function betweenShapes(spec, faults) {
 }
 
 /** @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
-function layerFaults({ model, loss }, fault) {
-  const { layers } = model;
+function layerFaults(spec, fault) {
+  const { layers } = spec.model;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const field = `model.layers.${i}`;
     if (layers.some((/** @type {any} */ other) => other !== layer && other.name === layer.name)) fault(`${field}.name`, layer.name, "is the name of several layers");
   });
-  const last = layers.at(-1);
-  const field = `model.layers.${layers.length - 1}`;
-  if (last.type !== "dense") {
-    fault(`${field}.type`, last.type, "the last layer gives the output; legal: dense");
-    return;
+  const { activation = "linear" } = layers.at(-1);
+  const type = lossType(spec);
+  if (losses[type].logits && activation !== "linear") fault(`model.layers.${layers.length - 1}.activation`, activation, `${type} takes logits; legal: linear`);
+}
+
+/**
+ * Whether the loss suits what the last layer gives; the same as loss_faults of texelgrad/losses.py.
+ * @param {any} spec @param {number[]} shape of the outputs @param {(field: string, value: unknown, message: string) => void} fault
+ */
+function lossFaults(spec, shape, fault) {
+  const [field, outputs, loss] = [`model.layers.${spec.model.layers.length - 1}`, shape.reduce((a, b) => a * b, 1), lossOf(spec)];
+  if (loss.type === "softmax_cross_entropy") {
+    if (shape.length !== 1) return fault(field, shape, "softmax_cross_entropy takes a row of logits; legal: a dense layer, or another loss");
+    if (outputs < 2) fault(`${field}.units`, outputs, "softmax over one class is always 1; legal: at least 2, or loss bce");
   }
-  if (loss !== "mse" && last.activation !== "linear") fault(`${field}.activation`, last.activation, `${loss} takes logits; legal: linear`);
-  if (loss === "softmax_cross_entropy" && last.units < 2) fault(`${field}.units`, last.units, "softmax over one class is always 1; legal: at least 2, or loss bce");
+  for (const name of ["class_weights", "pos_weight"]) {
+    if (Array.isArray(loss[name]) && loss[name].length !== outputs) fault(`loss.${name}`, undefined, `has ${loss[name].length} numbers; legal: ${outputs}, one for each output`);
+  }
 }

@@ -1,5 +1,6 @@
 // What is wrong with a spec's metrics and its early stopping; the same as texelgrad/spec_metrics.py.
-import { metricsOf, metricTypes, targetsOf } from "./metrics.js";
+import { losses, lossType } from "./losses.js";
+import { metricsOf, metricTypes } from "./metrics.js";
 
 /** @typedef {(field: string, value: unknown, message: string) => void} Report */
 
@@ -16,8 +17,8 @@ export function measureFaults(spec, fault) {
     if (metrics.slice(0, i).some((other) => other.type === type)) fault(field, type, `${type} is named twice; legal: each metric once`);
     if (k !== null && type !== "top_k_accuracy") fault(`${field}.k`, k, `is no option of ${type}; legal: null`);
     if (average !== null && !AVERAGED.includes(/** @type {string} */ (type))) fault(`${field}.average`, average, `is no option of ${type}; legal: null`);
-    if (targetsOf(spec.loss) !== of) fault(field, type, `needs a loss over ${of}`);
-    else if (type === "top_k_accuracy" && spec.loss !== "softmax_cross_entropy") fault(field, type, "needs softmax_cross_entropy");
+    if (losses[lossType(spec)].of !== of) fault(field, type, `needs a loss over ${of}`);
+    else if (type === "top_k_accuracy" && lossType(spec) !== "softmax_cross_entropy") fault(field, type, "needs softmax_cross_entropy");
   });
   const { fraction, rows } = spec.data.validation;
   for (const name of fraction === 0 && rows === null ? ["evaluate_every", "early_stopping"] : []) {
@@ -33,7 +34,7 @@ export function measureFaults(spec, fault) {
 export function outputFaults(spec, units, fault) {
   metricsOf(spec).forEach(({ type, k, average }, i) => {
     const field = `metrics.${i}`;
-    const [bce, chosen] = [spec.loss === "bce", k ?? DEFAULT_K];
+    const [bce, chosen] = [lossType(spec) !== "softmax_cross_entropy", k ?? DEFAULT_K];
     if (type === "top_k_accuracy" && chosen >= units) fault(`${field}.k`, chosen, `is no choice among ${units} classes; legal: 1 to ${units - 1}`);
     if (average === "binary" && units !== (bce ? 1 : 2)) fault(`${field}.average`, average, `binary needs two classes, not ${units} outputs; legal: macro`);
     if (type !== "confusion_matrix") return;

@@ -615,6 +615,55 @@ export const specSchema = {
       "title": "BatchNorm",
       "type": "object"
     },
+    "Bce": {
+      "additionalProperties": false,
+      "description": "Binary cross-entropy of each output.",
+      "properties": {
+        "label_smoothing": {
+          "default": 0.0,
+          "description": "Moves targets y to (1 - s) y + s / 2.",
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Label Smoothing",
+          "type": "number"
+        },
+        "pos_weight": {
+          "anyOf": [
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": 0,
+              "type": "number"
+            },
+            {
+              "items": {
+                "maximum": 3.4028234663852886e+38,
+                "minimum": 0,
+                "type": "number"
+              },
+              "maxItems": 65536,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Of the targets' share of 1: of all outputs, or of each.",
+          "title": "Pos Weight"
+        },
+        "type": {
+          "const": "bce",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Bce",
+      "type": "object"
+    },
     "Checkpoint": {
       "additionalProperties": false,
       "description": "How often the state is saved; null: only the final weights.",
@@ -1869,6 +1918,45 @@ export const specSchema = {
       "title": "GroupNorm",
       "type": "object"
     },
+    "Hinge": {
+      "additionalProperties": false,
+      "description": "Of two classes, 0 or -1 and 1, for each output.",
+      "properties": {
+        "type": {
+          "const": "hinge",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Hinge",
+      "type": "object"
+    },
+    "Huber": {
+      "additionalProperties": false,
+      "description": "Squared error near 0, absolute error beyond delta.",
+      "properties": {
+        "delta": {
+          "default": 1.0,
+          "exclusiveMinimum": 0,
+          "maximum": 3.4028234663852886e+38,
+          "title": "Delta",
+          "type": "number"
+        },
+        "type": {
+          "const": "huber",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Huber",
+      "type": "object"
+    },
     "LayerNorm": {
       "additionalProperties": false,
       "description": "Over the last axis: the values of a row, or the channels of each pixel.",
@@ -2114,6 +2202,22 @@ export const specSchema = {
         "type"
       ],
       "title": "Lion",
+      "type": "object"
+    },
+    "Mae": {
+      "additionalProperties": false,
+      "description": "Mean absolute error.",
+      "properties": {
+        "type": {
+          "const": "mae",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Mae",
       "type": "object"
     },
     "MaxPool2d": {
@@ -2381,6 +2485,22 @@ export const specSchema = {
         "layers"
       ],
       "title": "Model",
+      "type": "object"
+    },
+    "Mse": {
+      "additionalProperties": false,
+      "description": "Mean squared error.",
+      "properties": {
+        "type": {
+          "const": "mse",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Mse",
       "type": "object"
     },
     "Numerics": {
@@ -2657,6 +2777,50 @@ export const specSchema = {
         "type"
       ],
       "title": "Sgd",
+      "type": "object"
+    },
+    "SoftmaxCrossEntropy": {
+      "additionalProperties": false,
+      "description": "Cross-entropy of the classes of a row.",
+      "properties": {
+        "class_weights": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 3.4028234663852886e+38,
+                "minimum": 0,
+                "type": "number"
+              },
+              "maxItems": 65536,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Of each class.",
+          "title": "Class Weights"
+        },
+        "label_smoothing": {
+          "default": 0.0,
+          "description": "Moves targets y to (1 - s) y + s / classes.",
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Label Smoothing",
+          "type": "number"
+        },
+        "type": {
+          "const": "softmax_cross_entropy",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "SoftmaxCrossEntropy",
       "type": "object"
     },
     "Step": {
@@ -2970,13 +3134,53 @@ export const specSchema = {
       "$ref": "#/$defs/Limits"
     },
     "loss": {
-      "enum": [
-        "bce",
-        "softmax_cross_entropy",
-        "mse"
+      "anyOf": [
+        {
+          "enum": [
+            "bce",
+            "softmax_cross_entropy",
+            "mse",
+            "mae",
+            "huber",
+            "hinge"
+          ],
+          "type": "string"
+        },
+        {
+          "discriminator": {
+            "mapping": {
+              "bce": "#/$defs/Bce",
+              "hinge": "#/$defs/Hinge",
+              "huber": "#/$defs/Huber",
+              "mae": "#/$defs/Mae",
+              "mse": "#/$defs/Mse",
+              "softmax_cross_entropy": "#/$defs/SoftmaxCrossEntropy"
+            },
+            "propertyName": "type"
+          },
+          "oneOf": [
+            {
+              "$ref": "#/$defs/Bce"
+            },
+            {
+              "$ref": "#/$defs/SoftmaxCrossEntropy"
+            },
+            {
+              "$ref": "#/$defs/Mse"
+            },
+            {
+              "$ref": "#/$defs/Mae"
+            },
+            {
+              "$ref": "#/$defs/Huber"
+            },
+            {
+              "$ref": "#/$defs/Hinge"
+            }
+          ]
+        }
       ],
-      "title": "Loss",
-      "type": "string"
+      "title": "Loss"
     },
     "metrics": {
       "items": {

@@ -27,7 +27,7 @@ import { recompute } from "./recompute.js";
  * @property {Buffer[]} buffers what steps keep and do not train
  * @property {number} leastRows that a batch must have
  * @property {number[]} inputShape @property {number[]} outputShape
- * @property {number} targetColumns @property {string} output
+ * @property {number[]} targetShape @property {string} output
  * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
  */
 
@@ -38,12 +38,12 @@ import { recompute } from "./recompute.js";
  */
 export function buildPlan(spec, { labels }) {
   const training = buildModel(spec, { training: true });
-  appendLoss(training, spec.loss, labels);
+  appendLoss(training, spec, labels);
   differentiate(training.graph, spec);
 
   const evaluation = buildModel(spec, { training: false });
-  appendLoss(evaluation, spec.loss, labels);
-  if (asksFor(spec, "accuracy")) appendAccuracy(evaluation, spec.loss, labels);
+  appendLoss(evaluation, spec, labels);
+  if (asksFor(spec, "accuracy")) appendAccuracy(evaluation, spec, labels);
 
   const prediction = buildModel(spec, { training: false });
   return {
@@ -53,7 +53,7 @@ export function buildPlan(spec, { labels }) {
     leastRows: training.leastRows,
     inputShape: training.graph.tensor("x").shape,
     outputShape: training.outputShape,
-    targetColumns: training.graph.tensor("target").shape[0],
+    targetShape: training.graph.tensor("target").shape,
     output: training.output,
     phases: {
       train: phase(training.graph, []),

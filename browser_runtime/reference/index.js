@@ -51,8 +51,8 @@ export const ops = {
   // the loss and the accuracy of each row; the gradient is that of the mean over the batch
   add: ({ a, b }) => ({ y: zip(a, b, (p, q) => p + q) }),
 
-  loss: ({ z, target }, { fn, labels }) => ({ loss: lossRows(fn, z, target, labels) }),
-  loss_grad: ({ z, target }, { fn, labels }) => ({ dz: lossGrad(fn, z, target, labels) }),
+  loss: ({ z, target, weights }, { fn, labels, ...o }) => ({ loss: lossRows(fn, z, target, labels, { ...o, weights: weights?.data }) }),
+  loss_grad: ({ z, target, weights }, { fn, labels, ...o }) => ({ dz: lossGrad(fn, z, target, labels, { ...o, weights: weights?.data }) }),
   accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
 
   sample_norm_statistics: ({ x }, sets) => ({ s: sampleNormStatistics(x, sets) }),

@@ -1,6 +1,6 @@
 // losses.js: losses from logits in float64: the loss of each row, and the gradient of their mean over the batch.
 //
-// The row loss is the mean over the outputs for bce and mse, and the sum over the classes for softmax_cross_entropy.
+// The row loss is the sum over the classes for softmax_cross_entropy, and the mean over the outputs for all others.
 // Targets hold a value for each output (labels "values"), or one class number a row (labels "index").
 import { sigmoid, softplus } from "./activations.js";
 import { map, matrixSize, requireShapes, tensor } from "./tensor.js";
@@ -9,9 +9,13 @@ import { map, matrixSize, requireShapes, tensor } from "./tensor.js";
 /** @typedef {"index" | "values"} Labels */
 
 /**
+ * Label smoothing moves targets y to (1 - smoothing) y + smoothing / classes (2 for bce). Weights: of each class, or for bce of the targets' share
+ * of 1 for each output. delta: where huber goes over from squares to sizes.
+ * @typedef {{smoothing?: number, delta?: number, weights?: ArrayLike<number>|null}} Options
+ *
  * @typedef {object} Loss both functions take a row of logits and a row of targets
- * @property {(z: Float64Array, y: Float64Array) => number} row
- * @property {(z: Float64Array, y: Float64Array) => Float64Array} rowGrad d row / d z
+ * @property {(z: Float64Array, y: Float64Array, o: Options) => number} row
+ * @property {(z: Float64Array, y: Float64Array, o: Options) => Float64Array} rowGrad d row / d z
  * @property {(z: Float64Array, y: Float64Array) => number} correct share of the row that is predicted right
  */
 
@@ -19,8 +23,8 @@ import { map, matrixSize, requireShapes, tensor } from "./tensor.js";
 export const losses = {
   // y softplus(-z) + (1 - y) softplus(z); softplus(z) - y z would subtract two equal numbers where y = 1 and z is large
   bce: {
-    row: (z, y) => mean(z, (value, n) => y[n] * softplus(-value) + (1 - y[n]) * softplus(value)),
-    rowGrad: (z, y) => z.map((value, n) => (sigmoid(value) - y[n]) / z.length),
+    row: (z, y, o) => mean(z, (value, n) => yes(y, n, o) * softplus(-value) + no(y, n, o) * softplus(value)),
+    rowGrad: (z, y, o) => z.map((value, n) => (no(y, n, o) * sigmoid(value) - yes(y, n, o) * sigmoid(-value)) / z.length),
     correct: (z, y) => mean(z, (value, n) => Number(value > 0 === y[n] > 0.5)),
   },
   mse: {
@@ -28,14 +32,33 @@ export const losses = {
     rowGrad: (z, y) => z.map((value, n) => (2 * (value - y[n])) / z.length),
     correct: () => 0, // accuracy means nothing here
   },
+  mae: {
+    row: (z, y) => mean(z, (value, n) => Math.abs(value - y[n])),
+    rowGrad: (z, y) => z.map((value, n) => Math.sign(value - y[n]) / z.length),
+    correct: () => 0,
+  },
+  // d^2 / 2 up to delta, delta (|d| - delta / 2) beyond
+  huber: {
+    row: (z, y, { delta = 1 }) => mean(z, (value, n) => huber(value - y[n], delta)),
+    rowGrad: (z, y, { delta = 1 }) => z.map((value, n) => Math.max(-delta, Math.min(delta, value - y[n])) / z.length),
+    correct: () => 0,
+  },
+  // max(0, 1 - s z) with s = 1 for a target of 1, else -1: targets are 0 or -1, and 1
+  hinge: {
+    row: (z, y) => mean(z, (value, n) => Math.max(0, 1 - side(y[n]) * value)),
+    rowGrad: (z, y) => z.map((value, n) => (1 - side(y[n]) * value > 0 ? -side(y[n]) / z.length : 0)),
+    correct: (z, y) => mean(z, (value, n) => Number(value > 0 === y[n] > 0.5)),
+  },
   // sum_n y_n (logsumexp(z) - z_n); subtract the row maximum: exp overflows above 709
   softmax_cross_entropy: {
-    row(z, y) {
+    row(z, given, o) {
       const { top, total } = exponentials(z);
+      const y = effective(given, o);
       return z.reduce((sum, value, n) => sum + y[n] * (Math.log(total) + (top - value)), 0);
     },
-    rowGrad(z, y) {
+    rowGrad(z, given, o) {
       const { parts, total } = exponentials(z);
+      const y = effective(given, o);
       const weight = y.reduce((sum, value) => sum + value, 0); // 1 for probabilities
       return z.map((_, n) => (parts[n] / total) * weight - y[n]);
     },
@@ -43,15 +66,24 @@ export const losses = {
   },
 };
 
+/** A target as the loss takes it. @param {number} y @param {number} count of classes @param {Options} o */
+const smoothed = (y, count, { smoothing = 0 }) => (1 - smoothing) * y + smoothing / count;
+const yes = (/** @type {Float64Array} */ y, /** @type {number} */ n, /** @type {Options} */ o) => smoothed(y[n], 2, o) * (o.weights?.[n] ?? 1);
+const no = (/** @type {Float64Array} */ y, /** @type {number} */ n, /** @type {Options} */ o) => smoothed(1 - y[n], 2, o);
+const effective = (/** @type {Float64Array} */ y, /** @type {Options} */ o) => y.map((value, n) => smoothed(value, y.length, o) * (o.weights?.[n] ?? 1));
+const side = (/** @type {number} */ y) => (y > 0.5 ? 1 : -1);
+const huber = (/** @type {number} */ d, /** @type {number} */ delta) => (Math.abs(d) <= delta ? (d * d) / 2 : delta * (Math.abs(d) - delta / 2));
+
 /**
  * @param {string} fn name of the loss
  * @param {Tensor} z [M,N] logits
  * @param {Tensor} target [M,N], or [M] or [M,1] class numbers
  * @param {Labels} [labels]
+ * @param {Options} [options]
  * @returns {Tensor} [M] the loss of each row
  */
-export function lossRows(fn, z, target, labels = "values") {
-  return eachRow(z, target, labels, (row, y) => lossNamed(fn).row(row, y));
+export function lossRows(fn, z, target, labels = "values", options = {}) {
+  return eachRow(z, target, labels, (row, y) => lossNamed(fn).row(row, y, options));
 }
 
 /**
@@ -65,14 +97,14 @@ export function lossMean(fn, z, target, labels = "values") {
 
 /**
  * Takes what lossRows takes.
- * @param {string} fn @param {Tensor} z @param {Tensor} target @param {Labels} [labels]
+ * @param {string} fn @param {Tensor} z @param {Tensor} target @param {Labels} [labels] @param {Options} [options]
  * @returns {Tensor} [M,N] the gradient of the mean over the batch with respect to z
  */
-export function lossGrad(fn, z, target, labels = "values") {
+export function lossGrad(fn, z, target, labels = "values", options = {}) {
   const [M, N] = matrixSize(z, fn);
   const y = targetValues(z, target, labels);
   const dz = tensor([M, N]);
-  for (let m = 0; m < M; m++) dz.data.set(lossNamed(fn).rowGrad(rowOf(z, m), rowOf(y, m)), m * N);
+  for (let m = 0; m < M; m++) dz.data.set(lossNamed(fn).rowGrad(rowOf(z, m), rowOf(y, m), options), m * N);
   return map(dz, (value) => value / M);
 }
 

@@ -1,5 +1,6 @@
 // Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
 import { EngineError } from "../errors.js";
+import { losses, lossType } from "../nn/losses.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
 import { eachWindow, size } from "./sources.js";
 
@@ -35,10 +36,10 @@ export function checkShapes(spec, { x, y }, outputShape) {
   if (y.shape[0] !== rows) throw bad("data.y", `has ${y.shape[0]} rows, data.x has ${rows}`);
   const outputs = size(outputShape);
   const columns = size(y.shape.slice(1));
-  if (spec.loss === "softmax_cross_entropy" && y.shape.length === 1) return { rows, labels: "index" };
+  if (lossType(spec) === "softmax_cross_entropy" && y.shape.length === 1) return { rows, labels: "index" };
   if (columns !== outputs) {
-    const legal = spec.loss === "softmax_cross_entropy" ? `[${rows}] class numbers or [${rows}, ${outputs}] probabilities` : `[${rows}, ${outputs}]`;
-    throw bad("data.y", `is [${y.shape}]; ${spec.loss} on ${outputs} outputs needs ${legal}`);
+    const legal = lossType(spec) === "softmax_cross_entropy" ? `[${rows}] class numbers or [${rows}, ${outputs}] probabilities` : `[${rows}, ${outputs}]`;
+    throw bad("data.y", `is [${y.shape}]; ${lossType(spec)} on ${outputs} outputs needs ${legal}`);
   }
   return { rows, labels: "values" };
 }
@@ -68,7 +69,7 @@ export function numberCheck(spec) {
  */
 export function valueCheck(name, spec, labels, outputs) {
   const field = `data.${name}`;
-  const legal = name === "x" || spec.loss === "mse" ? null : labels === "index" ? [0, outputs - 1] : [0, 1];
+  const legal = name === "x" ? undefined : labels === "index" ? [0, outputs - 1] : losses[lossType(spec)].range;
   const checkNumbers = name === "x" ? numberCheck(spec) : () => {};
   return (firstRow, values) => {
     checkNumbers(field, firstRow, values);
@@ -76,7 +77,7 @@ export function valueCheck(name, spec, labels, outputs) {
       const value = values[i];
       if (!Number.isFinite(Math.fround(value))) throw bad(field, `value ${i} from row ${firstRow} is ${value}; only finite float32 numbers can be trained on`);
       if (!legal) continue;
-      const whole = labels !== "index" || Number.isInteger(value);
+      const whole = !(labels === "index" || lossType(spec) === "hinge") || Number.isInteger(value);
       if (!whole || value < legal[0] || value > legal[1]) {
         throw bad(field, `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
       }
@@ -91,7 +92,7 @@ export function valueCheck(name, spec, labels, outputs) {
  */
 export async function readClasses(spec, y, check, signal) {
   const columns = size(y.shape.slice(1));
-  if (columns > 1 && spec.loss !== "softmax_cross_entropy") throw bad("data.validation.stratify", `needs one class a row; data.y has ${columns} values a row`);
+  if (columns > 1 && lossType(spec) !== "softmax_cross_entropy") throw bad("data.validation.stratify", `needs one class a row; data.y has ${columns} values a row`);
   const classes = new Int32Array(y.shape[0]);
   await eachWindow(y, (firstRow, values) => {
     check(firstRow, values);

@@ -149,7 +149,7 @@ function readValue({ executable, plan }, name, parity, rows) {
   const info = plan.phases.train.tensors.get(name);
   if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
   const { data, bias } = executable.readTensor(name, parity);
-  if (info && ["buffer", "statistics"].includes(info.kind)) return tensor(info.shape, data);
+  if (info && ["buffer", "statistics", "constant"].includes(info.kind)) return tensor(info.shape, data);
   if (info && !info.batched) {
     const owner = plan.parameters.find((p) => name === p.tensor || name === `d(${p.tensor})` || name.startsWith(`${p.tensor}.`));
     return parameter(owner?.shape ?? [], data, bias);
@@ -168,6 +168,7 @@ function parameters({ plan }, weights) {
       values.set(`${owner.tensor}.${state}`, parameter(owner.shape, new Float64Array(kernel.length), bias ? new Float64Array(bias.length) : null));
     }
   }
+  for (const { name, kind, shape, values: held } of plan.phases.train.tensors.values()) if (kind === "constant") values.set(name, tensor(shape, held));
   for (const { tensor: name, shape } of plan.buffers) values.set(name, tensor(shape, weights[name].data));
   return values;
 }
@@ -186,7 +187,7 @@ async function loadBatch({ batches, data, plan, executable, feeder }, step, valu
     return executable.readEpoch(name, feeder.place(step), rows);
   };
   values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
-  values.set("target", tensor([rows, plan.targetColumns], Float64Array.from(read(data.y, "target"))));
+  values.set("target", tensor([rows, ...plan.targetShape], Float64Array.from(read(data.y, "target"))));
 }
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */

@@ -39,6 +39,9 @@ const adapters = {
   batch_norm_grad_scale: (/** @type {any} */ inputs, attrs) => reference.batch_norm_grad_scale(scaled(inputs), attrs),
   batch_norm_grad_input: ({ dw, ...inputs }, attrs) =>
     reference.batch_norm_grad_input({ ...scaled(/** @type {any} */ (inputs)), dgamma: dw.kernel, dbeta: dw.bias }, attrs),
+  loss: ({ z, target, ...others }, attrs) => reference.loss({ z: rows(z), target: rows(target), ...others }, attrs),
+  loss_grad: ({ z, target, ...others }, attrs) => reference.loss_grad({ z: rows(z), target: rows(target), ...others }, attrs),
+  accuracy: ({ z, target }, attrs) => reference.accuracy({ z: rows(z), target: rows(target) }, attrs),
   grad_factor: (gradients, attrs) =>
     reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {

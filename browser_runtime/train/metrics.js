@@ -1,6 +1,7 @@
 // Metrics: what is measured of outputs and targets on the host, in float64, block by block of rows. Accuracy is the GPU's (nn/metrics.js).
 // Definitions are those of scikit-learn; docs/numerics.md states them.
 import { EngineError } from "../errors.js";
+import { lossType } from "../nn/losses.js";
 import { hostMetrics } from "../nn/metrics.js";
 
 /** @import { Metric } from "../nn/metrics.js" */
@@ -238,7 +239,7 @@ export class Measures {
    */
   constructor(spec, { rows, outputs, labels }) {
     this.outputs = outputs;
-    this.softmax = spec.loss === "softmax_cross_entropy";
+    this.softmax = lossType(spec) === "softmax_cross_entropy";
     this.labels = labels;
     this.collectors = hostMetrics(spec).map((metric) => ({
       name: /** @type {string} */ (metric.type),

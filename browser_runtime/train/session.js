@@ -1,6 +1,7 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
 import { buildModel } from "../nn/model.js";
+import { lossType } from "../nn/losses.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
@@ -454,7 +455,7 @@ export class Session {
 function placeholder(spec) {
   const outputs = buildModel(spec, { training: true }).outputShape.reduce((a, b) => a * b, 1);
   const zeros = (/** @type {number[]} */ shape) => ({ shape, data: new Float32Array(shape.reduce((a, b) => a * b, 1)) });
-  return { x: zeros([1, ...spec.model.input]), y: zeros(spec.loss === "softmax_cross_entropy" ? [1] : [1, outputs]) };
+  return { x: zeros([1, ...spec.model.input]), y: zeros(lossType(spec) === "softmax_cross_entropy" ? [1] : [1, outputs]) };
 }
 
 /**

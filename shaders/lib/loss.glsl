@@ -6,6 +6,9 @@
 #define BCE 1
 #define MSE 2
 #define SOFTMAX_CROSS_ENTROPY 3
+#define MAE 4
+#define HUBER 5
+#define HINGE 6
 
 struct RowLoss {
   float loss;     // this texel's part of the row's loss
@@ -13,20 +16,59 @@ struct RowLoss {
   vec4 grad;      // d loss / d z; lanes past the last column hold anything
 };
 
-int lanesOf(int column4) { return min(4, COLUMNS - 4 * column4); }
+int lanesOf(int column4) { return min(4, CHANNELS - 4 * channelTexel(column4)); }
+
+// Of what is neither above nor below 0 itself: 0, or NaN, which the built-in sign may hide.
+float signOf(float x) { return x > 0. ? 1. : x < 0. ? -1. : x; }
 
 #if LOSS == BCE
 RowLoss rowLoss(vec4 z, vec4 target, int column4) {
   const float mean = 1. / float(COLUMNS);
   RowLoss r = RowLoss(0., 0., vec4(0.));
+#ifdef WEIGHTED
+  vec4 weights = classWeights(column4);
+#endif
   for (int c = 0; c < lanesOf(column4); c++) {
     float e = tg_exp(-abs(z[c]));
+    float yes = smoothed(target[c], 2.), no = smoothed(1. - target[c], 2.);
+#ifdef WEIGHTED
+    yes *= weights[c];
+#endif
     // Not softplus(z) - y z: for y = 1 that subtracts two equal numbers where z is large.
-    r.loss += (target[c] * tg_relu(-z[c]) + (1. - target[c]) * tg_relu(z[c]) + tg_log1p_unit(e)) * mean;
+    r.loss += (yes * tg_relu(-z[c]) + no * tg_relu(z[c]) + (yes + no) * tg_log1p_unit(e)) * mean;
     r.correct += (z[c] > 0.) == (target[c] > .5) ? mean : 0.;
     // (1 - y) sigmoid(z) - y sigmoid(-z), not sigmoid(z) - y: for y = 1 that cancels where z is large.
     float up = (z[c] < 0. ? e : 1.) / (1. + e), down = (z[c] < 0. ? 1. : e) / (1. + e);
-    r.grad[c] = ((1. - target[c]) * up - target[c] * down) * mean;
+    r.grad[c] = (no * up - yes * down) * mean;
+  }
+  return r;
+}
+#elif LOSS == MAE || LOSS == HUBER
+RowLoss rowLoss(vec4 z, vec4 target, int column4) {
+  const float mean = 1. / float(COLUMNS);
+  RowLoss r = RowLoss(0., 0., vec4(0.));
+  for (int c = 0; c < lanesOf(column4); c++) {
+    float d = z[c] - target[c], size = abs(d);
+#if LOSS == MAE
+    r.loss += size * mean;
+    r.grad[c] = signOf(d) * mean;
+#else
+    r.loss += (size <= DELTA ? .5 * d * d : DELTA * (size - .5 * DELTA)) * mean;
+    r.grad[c] = (size <= DELTA ? d : DELTA * signOf(d)) * mean;
+#endif
+  }
+  return r;
+}
+#elif LOSS == HINGE
+// Targets of 0 or -1 are the one class, of 1 the other.
+RowLoss rowLoss(vec4 z, vec4 target, int column4) {
+  const float mean = 1. / float(COLUMNS);
+  RowLoss r = RowLoss(0., 0., vec4(0.));
+  for (int c = 0; c < lanesOf(column4); c++) {
+    float side = target[c] > .5 ? 1. : -1., margin = 1. - side * z[c];
+    r.loss += tg_relu(margin) * mean;
+    r.correct += (z[c] > 0.) == (target[c] > .5) ? mean : 0.;
+    r.grad[c] = margin > 0. ? -side * mean : 0.;
   }
   return r;
 }
@@ -55,12 +97,19 @@ RowLoss rowLoss(vec4 z, vec4 target, int column4) {
     predicted = z[c] > z[predicted] ? c : predicted;
     wanted = y[c] > y[wanted] ? c : wanted;
   }
+#ifdef WEIGHTED
+  vec4 weights = classWeights(0);
+#endif
   // Subtract the row maximum: exp overflows float32 above 88.7.
   float top = z[predicted], rest = 0., weight = 0., toward = 0.;
   vec4 e = vec4(0.);
   for (int c = 0; c < COLUMNS; c++) {
     e[c] = tg_exp(z[c] - top);
     rest += c == predicted ? 0. : e[c];
+    y[c] = smoothed(y[c], float(COLUMNS));
+#ifdef WEIGHTED
+    y[c] *= weights[c];
+#endif
     weight += y[c];
     toward += y[c] * (top - z[c]);
   }

@@ -18,12 +18,24 @@ int firstLane(vec4 v, float value) { return v.x == value ? 0 : v.y == value ? 1 
 float largest(vec4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
 
 // Class numbers become a one-hot row.
-vec4 targetAt(int layer, int base, int n) {
+vec4 givenAt(int layer, int base, int n) {
 #if LABELS == LABELS_INDEX
   return vec4(equal(ivec4(0, 1, 2, 3) + 4 * n, ivec4(int(T_fetch(layer, base, 0).x))));
 #else
   return T_fetch(layer, base, n);
 #endif
+}
+
+// As the loss takes them: smoothed, and times the weights of the classes.
+vec4 targetAt(int layer, int base, int n) {
+  vec4 y = givenAt(layer, base, n);
+#ifdef SMOOTHING
+  for (int c = 0; c < 4; c++) y[c] = smoothed(y[c], float(Z_COLUMNS));
+#endif
+#ifdef WEIGHTED
+  y *= classWeights(n);
+#endif
+  return y;
 }
 
 // exp(z - top) in the lanes inside the row, 0 in the others.
@@ -42,7 +54,7 @@ Statistics rowStatistics(int row) {
     float high = largest(z);
     if (high > top) { top = high; predicted = 4 * n + firstLane(z, high); }
 #ifdef WITH_ACCURACY
-    vec4 y = mix(vec4(-1.), targetAt(tLayer, tBase, n), inside(n));
+    vec4 y = mix(vec4(-1.), givenAt(tLayer, tBase, n), inside(n));
     high = largest(y);
     if (high > best) { best = high; wanted = 4 * n + firstLane(y, high); }
 #endif

@@ -58,14 +58,14 @@ FLATTEN: Layer = {"type": "flatten"}
 
 
 def cnn(
-    shape: Shape, layers: list[Layer], loss: str = "mse", *, optimizer: str | dict[str, Any] = "sgd",
+    shape: Shape, layers: list[Layer], loss: str | dict[str, Any] = "mse", *, optimizer: str | dict[str, Any] = "sgd",
     steps: int = 10, seed: int = 1, **train: Any,
 ) -> Spec:  # fmt: skip
     """A spec of these layers over inputs [height, width, channels]."""
     return {
         "model": {"input": list(shape), "layers": layers},
         "loss": loss,
-        "metrics": [] if loss == "mse" else ["accuracy"],
+        "metrics": ["accuracy"] if loss in ("bce", "softmax_cross_entropy") else [],
         "optimizer": OPTIMIZERS[optimizer] if isinstance(optimizer, str) else optimizer,
         "train": {"seed": seed, "steps": steps, **train},
     }
@@ -161,9 +161,10 @@ def weights_of(spec: Spec, *, seed: int = 1) -> dict[str, Array]:
 def images_for(spec: Spec, rows: int, *, labels: str = "index", seed: int = 1) -> tuple[Array, Array]:
     """Normal images, and targets that the spec's loss can take."""
     shape = spec["model"]["input"]
-    outputs = spec["model"]["layers"][-1]["units"]
-    x, y = data_for(rows, math.prod(shape), outputs, spec["loss"], labels=labels, seed=seed)
-    x = x.reshape(rows, *shape)
+    output = nodes(spec)[-1].output
+    loss = spec["loss"] if isinstance(spec["loss"], str) else spec["loss"]["type"]
+    x, y = data_for(rows, math.prod(shape), math.prod(output), loss, labels=labels, seed=seed)
+    x, y = x.reshape(rows, *shape), y if y.ndim == 1 else y.reshape(rows, *output)
     return numbers_for(spec, rows, seed=seed) if reads_numbers(spec) else x, y
 
 

@@ -34,16 +34,35 @@ def forward(spec: Spec, weights: Mapping[str, Array], x: Array, *, training: boo
     return VALUES[layer.get("activation", "linear")](z)
 
 
-def row_losses(loss: str, z: Floats, y: Array) -> Floats:
+def row_losses(loss: str | Mapping[str, Any], z: Floats, y: Array) -> Floats:
     """The loss of each row from outputs; class numbers or a value for each output."""
-    if loss == "softmax_cross_entropy":
-        target = np.eye(z.shape[1])[y.astype(int)] if y.ndim == 1 else y
+    options: Mapping[str, Any] = {"type": loss} if isinstance(loss, str) else loss
+    kind, smoothing = options["type"], options.get("label_smoothing", 0.0)
+    z = z.reshape(len(z), -1)
+    if kind == "softmax_cross_entropy":
+        given = np.eye(z.shape[1])[y.astype(int)] if y.ndim == 1 else y
+        target = (1 - smoothing) * given + smoothing / z.shape[1]
+        target = target * np.asarray(options.get("class_weights") or 1.0)
         below = z - z.max(axis=1, keepdims=True)
         return (target * (np.log(np.exp(below).sum(axis=1, keepdims=True)) - below)).sum(axis=1)
     target = y.reshape(z.shape)
-    if loss == "mse":
-        return ((z - target) ** 2).mean(axis=1)
-    return (np.maximum(z, 0) - z * target + np.log1p(np.exp(-np.abs(z)))).mean(axis=1)
+    d = z - target
+    match kind:
+        case "mse":
+            parts = d**2
+        case "mae":
+            parts = np.abs(d)
+        case "huber":
+            delta = options.get("delta", 1.0)
+            parts = np.where(np.abs(d) <= delta, d**2 / 2, delta * (np.abs(d) - delta / 2))
+        case "hinge":
+            parts = np.maximum(0, 1 - np.where(target > 0.5, 1, -1) * z)
+        case _:
+            yes = ((1 - smoothing) * target + smoothing / 2) * np.asarray(options.get("pos_weight") or 1.0)
+            no = (1 - smoothing) * (1 - target) + smoothing / 2
+            small = np.log1p(np.exp(-np.abs(z)))
+            parts = yes * (np.maximum(-z, 0) + small) + no * (np.maximum(z, 0) + small)
+    return parts.mean(axis=1)
 
 
 def accuracy(loss: str, z: Floats, y: Array) -> float:

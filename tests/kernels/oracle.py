@@ -6,7 +6,6 @@ is far below the `(256 + K/256) 2^-24 sum|a||b|` that the kernels' headers promi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from ..tolerances import DIVISION_MAX_ULP, FLOAT32_ROUNDING, MATH_MAX_ULP, SQRT_MAX_ULP
 from . import windows
-from .curves import sigmoid
 from .windows import Floats, Window
 
 U = FLOAT32_ROUNDING
@@ -46,7 +44,7 @@ def exact(value: Any) -> Approx:
     return Approx(value, np.zeros_like(value))
 
 
-def _blocked(terms: int, at_once: int) -> int:
+def blocked(terms: int, at_once: int) -> int:
     """Additions that a term passes through: in texels of `at_once` terms, blocks of 256 terms, then the blocks."""
     return -(-min(terms, 256) // at_once) + -(-terms // 256) + at_once
 
@@ -62,21 +60,21 @@ def _product(a: Approx, b: Approx, roundings: int) -> Approx:
 
 def affine(x: Approx, w: Floats, lanes: int) -> Approx:
     """X W + b, 4 terms at once of the `lanes` that a row of X takes with its padding."""
-    product = _product(x, exact(w[:-1]), _blocked(lanes, 4) + 1)
+    product = _product(x, exact(w[:-1]), blocked(lanes, 4) + 1)
     size = np.abs(x.value) @ np.abs(w[:-1]) + product.error + np.abs(w[-1])
     return Approx(product.value + w[-1], product.error + U * size)
 
 
 def affine_grad_input(dy: Approx, w: Floats) -> Approx:
     """dY W^T, 4 terms at once."""
-    return _product(dy, exact(w[:-1].T), _blocked(dy.value.shape[1], 4) + 1)
+    return _product(dy, exact(w[:-1].T), blocked(dy.value.shape[1], 4) + 1)
 
 
 def affine_grad_weights(x: Approx, dy: Approx) -> Approx:
     """X^T dY with the column sums of dY below, one sample at a time."""
     rows = len(x.value)
     extended = Approx(np.hstack([x.value, np.ones((rows, 1))]).T, np.hstack([x.error, np.zeros((rows, 1))]).T)
-    return _product(extended, dy, _blocked(rows, 1) + 1)
+    return _product(extended, dy, blocked(rows, 1) + 1)
 
 
 # ---- convolution and pooling: batches are [M, pixels * channels], a kernel [KH KW C + 1, F] ---------------------------
@@ -152,72 +150,9 @@ def max_pool2d_grad(x: Floats, dy: Floats, window: Window) -> Approx:
     return Approx(_matrix(value), _matrix((meets[0] * meets[1] - 1) * U * size))
 
 
-# ---- losses: of each row, and the gradient of their mean ------------------------------------------------------------
+# ---- targets --------------------------------------------------------------------------------------------------------
 
 
 def targets(target: Floats, outputs: int, labels: str) -> Floats:
     """A value for each output; class numbers become one-hot rows."""
     return np.eye(outputs)[target[:, 0].astype(int)] if labels == "index" else target
-
-
-def _bce(z: Approx, y: Floats) -> tuple[Approx, Approx]:
-    columns = z.value.shape[1]
-    e = np.exp(-np.abs(z.value))
-    linear = y * np.maximum(-z.value, 0) + (1 - y) * np.maximum(z.value, 0)
-    p = sigmoid(z.value)
-    slope = p - y
-    error = (np.abs(slope) + z.error) * z.error + 5 * U * linear + 2 * MATH * (np.log1p(e) + e) + TINY
-    rows = Approx((linear + np.log1p(e)).mean(axis=1), error.mean(axis=1)).plus_roundings(columns + 3)
-    grad_error = p * (1 - p) * np.exp(z.error) * z.error + p * (MATH + DIVISION + 2 * U) + U * np.abs(slope)
-    return rows, Approx(slope / columns, grad_error / columns).plus_roundings(3)
-
-
-def _mse(z: Approx, y: Floats) -> tuple[Approx, Approx]:
-    columns = z.value.shape[1]
-    d = z.value - y
-    d_error = z.error + U * np.abs(d)
-    square = Approx(d**2, (2 * np.abs(d) + d_error) * d_error)
-    rows = Approx(square.value.mean(axis=1), square.error.mean(axis=1)).plus_roundings(columns + 3)
-    return rows, Approx(2 * d / columns, 2 * d_error / columns).plus_roundings(4)
-
-
-def _softmax_cross_entropy(z: Approx, y: Floats) -> tuple[Approx, Approx]:
-    columns = z.value.shape[1]
-    additions = _blocked(columns, 4) + 1
-    below = z.value.max(axis=1, keepdims=True) - z.value
-    e = np.exp(-below)
-    e_error = e * (U * below + MATH) + TINY
-    total = e.sum(axis=1, keepdims=True)
-    total_error = e_error.sum(axis=1, keepdims=True) / total + additions * U  # relative
-    weight = y.sum(axis=1, keepdims=True)
-    p = e / total
-    moved = z.error * np.exp(2 * z.error.max(initial=0))
-    log_total, toward = np.log(total), (y * below).sum(axis=1, keepdims=True)
-    loss_error = (
-        weight * (total_error + (MATH + (additions + 1) * U) * log_total)
-        + (additions + 2) * U * toward
-        + ((weight * p + y) * moved).sum(axis=1, keepdims=True)
-    )
-    rows = Approx((weight * log_total + toward)[:, 0], loss_error[:, 0]).plus_roundings(1)
-    softmax = weight * p
-    grad_error = softmax * (U * below + MATH + total_error + DIVISION + (additions + 2) * U) + softmax * (
-        moved + (p * moved).sum(axis=1, keepdims=True)
-    )
-    return rows, Approx(softmax - y, grad_error).plus_roundings(1)
-
-
-_LOSSES: dict[str, Callable[[Approx, Floats], tuple[Approx, Approx]]] = {
-    "bce": _bce,
-    "mse": _mse,
-    "softmax_cross_entropy": _softmax_cross_entropy,
-}
-
-
-def loss(fn: str, z: Approx, y: Floats) -> Approx:
-    """[M] each row's part of the mean over the batch."""
-    return _LOSSES[fn](z, y)[0].times(1 / len(y))
-
-
-def loss_grad(fn: str, z: Approx, y: Floats) -> Approx:
-    """[M, N] the gradient of the mean over the batch."""
-    return _LOSSES[fn](z, y)[1].times(1 / len(y))

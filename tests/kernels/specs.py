@@ -54,9 +54,9 @@ def data_for(
     """Normal inputs, and targets that the loss can take."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(rows, inputs)).astype(np.float32)
-    if loss == "mse":
+    if loss in ("mse", "mae", "huber"):
         return x, random.normal(size=(rows, outputs)).astype(np.float32)
-    if loss == "bce":
+    if loss in ("bce", "hinge"):
         return x, random.integers(0, 2, (rows, outputs)).astype(np.float32)
     if labels == "index":
         return x, random.integers(0, outputs, rows).astype(np.int32)

@@ -53,7 +53,9 @@ def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array
 def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
     """How near any relu's input comes to 0, or a window's largest two to each other: differences across a kink are wrong."""
     nearest = np.inf
-    for (_, layer, shape), (_, before, z) in zip(named_layers(spec), trace(spec, weights, x, training=True), strict=True):
+    for (_, layer, shape), (_, before, z) in zip(
+        named_layers(spec), trace(spec, weights, x, training=True), strict=True
+    ):
         function = layer.get("activation")
         for kink in CURVES[function].kinks if function in CURVES else ():
             nearest = min(nearest, float(np.abs(z - kink).min()))

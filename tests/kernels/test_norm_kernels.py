@@ -104,10 +104,19 @@ def test_images_of_any_size(browser_page: BrowserPage, channels: int, size: tupl
         check(browser_page, ((*size, 2), [conv(channels, 1, "tanh"), layer, FLATTEN, dense(2)]), rows)
 
 
-@pytest.mark.parametrize(("size", "channels", "groups"), [((21, 19), 8, 2), ((13, 40), 6, 2), ((33, 33), 3, 1), ((9, 9), 68, 1)])
+@pytest.mark.parametrize(
+    ("size", "channels", "groups"), [((21, 19), 8, 2), ((13, 40), 6, 2), ((33, 33), 3, 1), ((9, 9), 68, 1)]
+)
 def test_long_sums(browser_page: BrowserPage, size: tuple[int, int], channels: int, groups: int):
     """Sums in parts that are merged: over the pixels of a sample, and over samples and pixels; a last short batch."""
-    layers = [conv(channels, 1, "tanh"), norm("group", "tanh", groups=groups), norm("batch"), pool(4), FLATTEN, dense(2)]
+    layers = [
+        conv(channels, 1, "tanh"),
+        norm("group", "tanh", groups=groups),
+        norm("batch"),
+        pool(4),
+        FLATTEN,
+        dense(2),
+    ]
     kernels = check(browser_page, ((*size, 2), layers), 9, batch_size=6, batch=1)
     assert "sample_norm_statistics.frag.glsl+sample_norm_statistics.frag.glsl" in kernels
     assert "sample_norm_grad_sums.frag.glsl+sample_norm_grad_sums.frag.glsl" in kernels
@@ -118,7 +127,13 @@ def test_long_sums(browser_page: BrowserPage, size: tuple[int, int], channels: i
 def test_long_batches(browser_page: BrowserPage):
     """Of flat values too; most of the parts of a last batch of 3 rows are empty."""
     for batch in (0, 1):
-        check(browser_page, ((3,), [dense(9), norm("batch", "tanh"), dense(2)]), 703, batch_size=700, batch=batch)
+        check(
+            browser_page,
+            ((3,), [dense(9), norm("batch", "tanh"), dense(2)]),
+            703,
+            batch_size=700,
+            batch=batch,
+        )
     check(browser_page, ((3,), [dense(2100), norm("layer", "tanh"), dense(2)]), 5)
 
 
@@ -137,5 +152,7 @@ def test_one_value_is_its_own_mean(browser_page: BrowserPage):
         spec = cnn((2,), [dense(1), layer, dense(2)], optimizer={"type": "sgd", "lr": 1.0}, steps=1)
         x, y = images_for(spec, 5)
         weights = weights_of(spec)
-        after = browser_page.call("/tests/kernels/engine_page.js", "run", spec, x, y, {"initialWeights": weights})["weights"]
+        after = browser_page.call(
+            "/tests/kernels/engine_page.js", "run", spec, x, y, {"initialWeights": weights}
+        )["weights"]
         np.testing.assert_allclose(after["dense_1.kernel"], weights["dense_1.kernel"], atol=BY_HAND_TOL)

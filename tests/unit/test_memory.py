@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from texelgrad.network import output_shape
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import parse_spec
 
@@ -32,6 +33,24 @@ SGD, MOMENTUM, ADAM = (
     {"type": "sgd", "lr": 0.1, "momentum": 0.9},
     {"type": "adam"},
 )
+
+
+OUTPUTS: dict[str, tuple[tuple[int, ...], list[Layer], Any, dict[str, Any]]] = {
+    "autoencoder": ((12, 12, 3), [conv(16, padding="same"), conv(3, padding="same")], "mse", ADAM),
+    "large images": ((64, 64, 1), [conv(8, padding="same"), conv(1, padding="same")], "huber", SGD),
+    "flattened": ((6, 5, 3), [conv(5, 2), FLATTEN], "bce", MOMENTUM),
+    "weighted": ((20,), [dense(64, "relu"), dense(40)], {"type": "bce", "pos_weight": 2.0}, ADAM),
+    "frozen": ((8, 8, 1), [conv(64, 5, trainable=False), FLATTEN, dense(200, trainable=False), dense(3)], "mse", ADAM),
+    "rmsprop": ((50,), [dense(300, "relu"), dense(3)], "mse", {"type": "rmsprop", "momentum": 0.9}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("clip", [None, {"global_norm": 1.0}])
+@pytest.mark.parametrize("net", OUTPUTS)
+def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, clip: dict[str, float] | None):
+    """Targets as large as outputs; frozen weights once; gradients that wait for the norm of all."""
+    sample, layers, loss, optimizer = OUTPUTS[net]
+    check(sample, layers, 200, 32, loss, optimizer, 0.2, None, clip=clip)
 
 
 @pytest.mark.parametrize(
@@ -146,22 +165,24 @@ def test_the_estimate_of_any_net(
 
 
 def check(
-    shape: tuple[int, ...], layers: list[Layer], rows: int, batch: int | None, loss: str, optimizer: dict[str, Any],
-    fraction: float, columns: int | None,
+    shape: tuple[int, ...], layers: list[Layer], rows: int, batch: int | None, loss: Any, optimizer: dict[str, Any],
+    fraction: float, columns: int | None, **train: Any,
 ) -> None:  # fmt: skip
     """Python's bound against the page's planner."""
     spec = parse_spec(
         {
             "model": {"input": list(shape), "layers": json.loads(json.dumps(layers))},
             "loss": loss,
-            "metrics": [] if loss == "mse" else ["accuracy"],
+            "metrics": ["accuracy"] if loss in ("bce", "softmax_cross_entropy") else [],
             "optimizer": optimizer,
             "data": {"validation": {"fraction": fraction}},
-            "train": {"epochs": 3, "batch_size": batch},
+            "train": {"epochs": 3, "batch_size": batch, **train},
         }
     )
     stats = Stats(0, 1, integral=True, row_sums_one=True)
-    shapes = {"x": (rows, *shape), "y": (rows,) if columns is None else (rows, columns)}
+    classes = loss == "softmax_cross_entropy" and columns is None
+    output = output_shape(spec.model.input, spec.model.layers)
+    shapes = {"x": (rows, *shape), "y": (rows,) if classes else (rows, *output)}
     made = estimate(spec, *(ArrayInfo("float32", of, stats) for of in shapes.values()))
     exact = call(
         "/browser_runtime/train/estimate.js",

@@ -84,7 +84,14 @@ VALIDATION = st.one_of(
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
     """Specs that are legal, with more or less left out."""
-    loss = draw(st.sampled_from(["bce", "mse", "softmax_cross_entropy"]))
+    loss = draw(st.sampled_from(["bce", "mse", "softmax_cross_entropy", "mae", "huber", "hinge"]))
+    units = draw(st.integers(2, 30))
+    weights = st.lists(st.floats(0, 9), min_size=units, max_size=units)
+    options: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+        "bce": {"pos_weight": st.one_of(st.none(), st.floats(0, 9), weights), "label_smoothing": DECAY.filter(lambda s: s < 1)},
+        "softmax_cross_entropy": {"class_weights": st.one_of(st.none(), weights), "label_smoothing": DECAY.filter(lambda s: s < 1)},
+        "huber": {"delta": st.floats(0.1, 9)},
+    }  # fmt: skip
     hidden = with_fields(
         {"type": "dense"},
         activation=st.sampled_from(["linear", "relu", "sigmoid", "tanh"]),
@@ -95,7 +102,7 @@ def specs(draw: st.DrawFn) -> Spec:
         lr_multiplier=st.floats(0.1, 10),
     )
     layers = [layer | {"units": draw(st.integers(1, 300))} for layer in draw(st.lists(hidden, max_size=3))]
-    last = {"type": "dense", "units": draw(st.integers(2, 30))} | draw(optional(init=st.sampled_from(INITS)))
+    last = {"type": "dense", "units": units} | draw(optional(init=st.sampled_from(INITS)))
     sample = draw(st.lists(st.integers(1, 20), min_size=1, max_size=4))
     flatten = [{"type": "flatten"}] if len(sample) > 1 or draw(st.booleans()) else []
     length = draw(st.sampled_from(["epochs", "steps"]))
@@ -115,7 +122,7 @@ def specs(draw: st.DrawFn) -> Spec:
     sections = optional(
         name=st.text("abc äß🎲", max_size=20),
         tags=st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,9}", fullmatch=True), st.text("abc", max_size=9), max_size=4),
-        metrics=st.sampled_from([[], ["mae", {"type": "r2"}]] if loss == "mse" else [[], ["accuracy"], [{"type": "f1", "average": "macro"}, "auc"]]),
+        metrics=st.sampled_from([[], ["mae", {"type": "r2"}]] if loss in ("mse", "mae", "huber") else [[], ["accuracy"], [{"type": "f1", "average": "macro"}, "auc"]]),
         data=with_fields({}, validation=VALIDATION, normalize=st.sampled_from(["none", "standard", "minmax"])),
         backend=st.sampled_from(["auto", "webgl2"]),
         allow_software=st.sampled_from([None, True, False]),
@@ -128,7 +135,7 @@ def specs(draw: st.DrawFn) -> Spec:
     )  # fmt: skip
     return {
         "model": {"input": sample, "layers": [*flatten, *layers, last]},
-        "loss": loss,
+        "loss": draw(st.one_of(st.just(loss), with_fields({"type": loss}, **options.get(loss, {})))),
         "optimizer": draw(OPTIMIZER),
         "train": {length: draw(st.integers(1, 10**6)), **train},
         **draw(sections),
@@ -192,7 +199,12 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("colour", "red", "colour", "loss, metrics, model"),
     ("model.color", 1, "model.color", "input, layers"),
     ("model.layers.0.color", 1, "model.layers.0.color", "type, units"),
-    ("loss", "hinge", "loss", "softmax_cross_entropy"),
+    ("loss", "l7", "loss", "softmax_cross_entropy"),
+    ("loss", {"type": "l7"}, "loss.type", "huber"),
+    ("loss", {"type": "softmax_cross_entropy", "label_smoothing": 1}, "loss.label_smoothing", "below 1"),
+    ("loss", {"type": "softmax_cross_entropy", "class_weights": [1, 2]}, "loss.class_weights", "3"),
+    ("loss", {"type": "bce", "pos_weight": [1.0]}, "loss.pos_weight", "3"),
+    ("loss", {"type": "bce", "pos_weight": -1.0}, "loss.pos_weight", "0"),
     ("loss", MISSING, "loss", ""),
     ("model", MISSING, "model", ""),
     ("train", MISSING, "train", ""),
@@ -213,7 +225,6 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("model.layers.0.name", "dense_2", "model.layers.0.name", ""),
     ("model.layers.1.activation", "sigmoid", "model.layers.1.activation", "linear"),
     ("model.layers.1.units", 1, "model.layers.1.units", "at least 2"),
-    ("model.layers.1", {"type": "flatten"}, "model.layers.1.type", "dense"),
     ("optimizer.type", "lamb", "optimizer.type", "lion, rmsprop, sgd"),
     ("optimizer.nesterov", True, "optimizer.nesterov", "momentum above 0"),
     ("optimizer.l1", -1, "optimizer.l1", "0"),

@@ -223,7 +223,7 @@ def test_gather_by_hand():
         ("affine", {"x": A, "kernel": B, "bias": A[0, :2]}, {}, r"bias: shapes \[3,3\] and \[2\]"),
         ("loss", {"z": A, "target": array([0, 1, 3])}, {"fn": "softmax_cross_entropy", "labels": "index"}, "no class 3 among 3"),
         ("loss", {"z": A, "target": A[:2]}, {"fn": "mse", "labels": "values"}, r"shapes \[3,3\] and \[2,3\]"),
-        ("loss", {"z": A, "target": A}, {"fn": "hinge", "labels": "values"}, "no loss hinge; use one of bce"),
+        ("loss", {"z": A, "target": A}, {"fn": "l7", "labels": "values"}, "no loss l7; use one of bce"),
         ("gather", {"source": A, "order": array([3])}, {}, "no row 3 among 3"),
     ],
 )  # fmt: skip

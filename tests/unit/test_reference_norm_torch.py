@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from .test_reference import A, B, Array, close, op
+from .test_reference import A, Array, B, close, op
 
 EPS = 1e-3
 

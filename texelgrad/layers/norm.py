@@ -46,7 +46,9 @@ class SampleNorm(Norm):
         """A fragment goes twice through a set, or through parts of it that are at least the channels of a pixel."""
         assert shape.sums
         if 2 * max(trips_of_part(shape.sums), shape.sums.parts) > MAX_TRIPS:
-            message = f"normalizes {shape.sums.own} channels of a pixel together, more than one fragment can sum"
+            message = (
+                f"normalizes {shape.sums.own} channels of a pixel together, more than one fragment can sum"
+            )
             yield Fault(field, message, list(shape.output), f"at most {_most_channels()} channels")
 
 

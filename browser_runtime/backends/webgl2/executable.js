@@ -77,6 +77,7 @@ export class Executable {
     this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
     /** For reads of whole tensors: a framebuffer for each layer. @type {Map<string, WebGLFramebuffer[]>} */
     this.readers = new Map();
+    for (const { name, values } of lowered.constants) this.writeParameter(name, values, null);
     this.reductions = { train: get(reductions.train.draw), evaluate: get(reductions.evaluate.draw) };
   }
 

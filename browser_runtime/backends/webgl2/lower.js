@@ -80,6 +80,7 @@ function rowsFor(choice, rows, texelsPerRow) {
  * @property {import("./arena.js").Slot[]} textures
  * @property {number} bytes of all textures
  * @property {Map<string, Place>} places
+ * @property {{name: string, values: number[]}[]} constants what they hold
  * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {{train: Reduction, evaluate: Reduction}} reductions
@@ -331,7 +332,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
   const layers = rowsPerFragment(4, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
-  const columns = { x: columnsOf(plan.inputShape), target: columnsOf([plan.targetColumns]) };
+  const columns = { x: columnsOf(plan.inputShape), target: columnsOf(plan.targetShape) };
   if (batch / ROW_ALIGNMENT > MAX_TRIPS) {
     throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * ROW_ALIGNMENT}`, {
       field: "train.batch_size",
@@ -385,6 +386,10 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const layout = layoutFor({ rows: 1, columns: shape[0], layers: 1 });
     places.set(tensor, { slots: [arena.own(tensor, layout), arena.own(tensor, layout)], layout, fed: false });
   }
+
+  // What a loss or a layer was given with the spec; written once.
+  const constants = [...plan.phases.train.tensors.values()].filter(({ kind }) => kind === "constant");
+  for (const { name, shape } of constants) own(name, layoutFor({ rows: 1, ...columnsOf(shape), layers: 1 }));
 
   /** @type {number[]} */
   const shared = [];
@@ -443,6 +448,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     bytes: arena.bytes,
     places,
     phases,
+    constants: constants.map(({ name, values = [] }) => ({ name, values })),
     gathers: streamed ? { epoch: [], stage: [] } : { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
     reductions,
     sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, ring },

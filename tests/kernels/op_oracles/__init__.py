@@ -6,9 +6,10 @@ from .activation import ACTIVATION
 from .base import OpRun, Oracle
 from .core import CORE
 from .linear import LINEAR
+from .losses import LOSSES
 from .norm import NORM
 from .optimizers import OPTIMIZERS
 
-ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **NORM, **ACTIVATION, **OPTIMIZERS}
+ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **LOSSES, **NORM, **ACTIVATION, **OPTIMIZERS}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

@@ -1,4 +1,4 @@
-"""Dense layers, convolution, max pooling, activations, sums, losses."""
+"""Dense layers, convolution, max pooling, activations, sums."""
 
 from __future__ import annotations
 
@@ -35,18 +35,6 @@ def _conv2d_grad_weights(run: OpRun) -> dict[str, Approx]:
     return {"dw": gradient if biased else Approx(gradient.value[:-1], gradient.error[:-1])}
 
 
-def _loss(run: OpRun) -> dict[str, Approx]:
-    z = run.inputs["z"]
-    y = oracle.targets(run.read["target"], z.value.shape[1], run.attrs["labels"])
-    return {"loss": oracle.loss(run.attrs["fn"], z, y)}
-
-
-def _loss_grad(run: OpRun) -> dict[str, Approx]:
-    z = run.inputs["z"]
-    y = oracle.targets(run.read["target"], z.value.shape[1], run.attrs["labels"])
-    return {"dz": oracle.loss_grad(run.attrs["fn"], z, y)}
-
-
 def _add(run: OpRun) -> dict[str, Approx]:
     a, b = run.inputs["a"], run.inputs["b"]
     return {"y": Approx(a.value + b.value, a.error + b.error).plus_roundings(1)}
@@ -68,6 +56,4 @@ CORE: dict[str, Oracle] = {
         "dx": oracle.max_pool2d_grad(run.read["x"], run.read["dy"], Window.of_attrs(run.attrs))
     },
     "add": _add,
-    "loss": _loss,
-    "loss_grad": _loss_grad,
 }

@@ -136,7 +136,10 @@ def _grad_weights(run: OpRun, x: Floats, error: float) -> dict[str, Approx]:
         return terms.reshape(-1, channels).sum(axis=0)
 
     roundings = (additions + parts) * U
-    rows = [(sums(dy * x), (roundings + U + error) * sums(np.abs(dy * x))), (sums(dy), roundings * sums(np.abs(dy)))]
+    rows = [
+        (sums(dy * x), (roundings + U + error) * sums(np.abs(dy * x))),
+        (sums(dy), roundings * sums(np.abs(dy))),
+    ]
     return {"dw": Approx(np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]) + TINY)}
 
 
@@ -148,7 +151,9 @@ def _batch_statistics(run: OpRun) -> dict[str, Approx]:
     squares = ((x - mean) ** 2).sum(axis=0, keepdims=True)
     size, largest = np.abs(x).mean(axis=0, keepdims=True), np.abs(x).max(axis=0, keepdims=True)
     found, variance = moments(values, mean, size, squares, largest, additions, parts)
-    unbiased = Approx(variance.value * values / (values - 1), variance.error * values / (values - 1)).plus_roundings(2 * DIVISION / U)
+    unbiased = Approx(
+        variance.value * values / (values - 1), variance.error * values / (values - 1)
+    ).plus_roundings(2 * DIVISION / U)
 
     def moved(running: str, batch: Approx) -> Approx:
         kept = Approx(run.read[running], np.zeros_like(mean)).times(1 - momentum)
@@ -206,5 +211,7 @@ NORM: dict[str, Oracle] = {
     "batch_norm": _batch_norm,
     "batch_norm_grad_input": _batch_grad_input,
     "batch_norm_grad_scale": _batch_grad_scale,
-    "batch_norm_grad_weights": lambda run: _grad_weights(run, _batch_normalized(run)[0], INVERSE_ROOT + 3 * U),
+    "batch_norm_grad_weights": lambda run: _grad_weights(
+        run, _batch_normalized(run)[0], INVERSE_ROOT + 3 * U
+    ),
 }

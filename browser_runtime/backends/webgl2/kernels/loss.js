@@ -1,11 +1,11 @@
 // Losses, their gradients and the accuracy: alone, or as the end of a draw that makes the logits.
-import { ACTIVATIONS, BLOCK, find, ROW_LANES } from "./common.js";
+import { ACTIVATIONS, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 
 /** @import { Layout } from "../layout.js" */
 /** @import { Lowering } from "../lower.js" */
 
 /** @type {Record<string, string>} */
-const LOSSES = { bce: "BCE", mse: "MSE", softmax_cross_entropy: "SOFTMAX_CROSS_ENTROPY" };
+const LOSSES = { bce: "BCE", mse: "MSE", softmax_cross_entropy: "SOFTMAX_CROSS_ENTROPY", mae: "MAE", huber: "HUBER", hinge: "HINGE" };
 /** @type {Record<string, string>} */
 const LABELS = { index: "LABELS_INDEX", values: "LABELS_VALUES" };
 
@@ -24,10 +24,13 @@ export function lossParts(lowering, group, domain) {
       LOSS: LOSSES[loss.attrs.fn],
       LABELS: LABELS[loss.attrs.labels],
       GRAD_ACTIVATION: ACTIVATIONS[gradActivation?.attrs.fn ?? "linear"],
+      ...(loss.attrs.fn === "huber" && { DELTA: exactFloat(loss.attrs.delta) }),
+      ...(loss.attrs.smoothing > 0 && { SMOOTHING: exactFloat(loss.attrs.smoothing) }),
+      ...(loss.inputs.weights && { WEIGHTED: 1 }),
       ...(grad && { WITH_GRAD: 1 }),
       ...(accuracy && { WITH_ACCURACY: 1 }),
     },
-    reads: [lowering.read("T", loss.inputs.target)],
+    reads: [lowering.read("T", loss.inputs.target), ...(loss.inputs.weights ? [lowering.read("K", loss.inputs.weights)] : [])],
     writes: [
       ...(dz ? [lowering.write("DZ", dz)] : []),
       lowering.writeRows("L", loss.outputs.loss, domain),
