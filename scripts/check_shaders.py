@@ -20,13 +20,23 @@ MESSAGE = re.compile(r"^ERROR: \d+:(?P<line>\d+): (?P<text>.*)$")
 
 
 def expand() -> list[dict[str, Any]]:
-    """Every variant: the kernel's name, the text, and for each line of the text the file and line it came from."""
+    """Every variant: the kernel's name, the text, and where its lines came from: (file, first line, how many)."""
     done = subprocess.run(
         ["node", ROOT / "scripts/expand_shaders.js"], capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(f"scripts/expand_shaders.js failed:\n{done.stderr}")
     return json.loads(done.stdout)
+
+
+def origin(variant: dict[str, Any], line: int) -> tuple[str, int]:
+    """File and line from which a line of a variant's text came."""
+    before = 0
+    for file, first, count in variant["origins"]:
+        if line <= before + count:
+            return file, first + line - before - 1
+        before += count
+    raise ValueError(f"{variant['name']} has no line {line}")
 
 
 def validate(variants: list[dict[str, Any]]) -> list[str]:
@@ -43,10 +53,8 @@ def validate(variants: list[dict[str, Any]]) -> list[str]:
     for line in done.stdout.splitlines():  # the path of a file, then its messages
         variant = paths.get(line, variant)
         if variant and (match := MESSAGE.match(line)):
-            origin = variant["origins"][int(match["line"]) - 1]
-            errors[f"shaders/{origin['file']}:{origin['line']}: {match['text']} (in {variant['name']})"] = (
-                None
-            )
+            file, number = origin(variant, int(match["line"]))
+            errors[f"shaders/{file}:{number}: {match['text']} (in {variant['name']})"] = None
     if done.returncode and not errors:
         return [f"glslangValidator failed: {done.stdout[-2000:]}{done.stderr[-2000:]}"]
     return list(errors)

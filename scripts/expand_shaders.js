@@ -1,5 +1,5 @@
 // Writes every kernel that the engine can compile, as the text that a driver would get, to standard output as JSON:
-// [{name, text, origins}]. Kernels come from plans lowered over a matrix of job specs, so nothing is listed twice.
+// [{name, text, origins}], origins as runs of lines. Kernels come from plans lowered over a matrix of job specs, so nothing is listed twice.
 import { readdirSync, readFileSync } from "node:fs";
 import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js";
 import { lower } from "../browser_runtime/backends/webgl2/lower.js";
@@ -202,6 +202,18 @@ function draws({ phases, gathers, reductions }) {
   return [...[phases, gathers].flatMap((group) => Object.values(group).flat(2)), ...Object.values(reductions).map(({ draw }) => draw)];
 }
 
+/** Consecutive lines of a file as one [file, first line, how many]: each variant has hundreds. @param {{file: string, line: number}[]} origins */
+function runs(origins) {
+  /** @type {[string, number, number][]} */
+  const found = [];
+  for (const { file, line } of origins) {
+    const last = found.at(-1);
+    if (last && last[0] === file && last[1] + last[2] === line) last[2] += 1;
+    else found.push([file, line, 1]);
+  }
+  return found;
+}
+
 const expanded = new Map();
 for (const { spec, labels, batch } of jobs()) {
   const plan = buildPlan(spec, { labels });
@@ -210,7 +222,7 @@ for (const { spec, labels, batch } of jobs()) {
     for (const { source } of draws(lowered)) {
       for (const dialect of DIALECTS) {
         const { text, origins } = kernelText(source, files, dialect);
-        if (!expanded.has(text)) expanded.set(text, { name: source.shader, text, origins });
+        if (!expanded.has(text)) expanded.set(text, { name: source.shader, text, origins: runs(origins) });
       }
     }
   }

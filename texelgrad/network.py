@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from texelgrad.errors import Fault
-from texelgrad.layers import ActivationLayer, Flatten, Layer
+from texelgrad.layers import ActivationLayer, Flatten, Layer, Reshape
 from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value
 
 INPUT = "input"
@@ -50,10 +50,19 @@ def held_output(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[in
 
 
 def held_input(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
-    """How the engine holds the input: what is only ever read flat is uploaded flat."""
+    """How the engine holds the input: what is only ever read in another shape is uploaded so."""
     wiring = zip(layers, _wiring(layers), strict=True)
-    flat = all(isinstance(layer, Flatten) for layer, names in wiring if INPUT in names)
-    return (math.prod(model_input),) if flat else tuple(model_input)
+    wanted = {_wanted(layer, tuple(model_input)) for layer, names in wiring if INPUT in names}
+    return wanted.pop() if len(wanted) == 1 else tuple(model_input)
+
+
+def _wanted(layer: Layer, model_input: tuple[int, ...]) -> tuple[int, ...]:
+    """In which shape a layer that reads the input needs it."""
+    if isinstance(layer, Flatten):
+        return (math.prod(model_input),)
+    if isinstance(layer, Reshape) and math.prod(layer.shape) == math.prod(model_input):
+        return tuple(layer.shape)
+    return model_input
 
 
 def _wiring(layers: Sequence[Layer]) -> list[list[str]]:

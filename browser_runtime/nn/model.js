@@ -77,6 +77,15 @@ export class Model {
   }
 
   /**
+   * A value as it is held where its last axis are the channels of a pixel: only a flattened image, or one whose channels were taken apart, is moved.
+   * @param {Value} value @param {string} name of the tensor that it may take
+   * @returns {Value}
+   */
+  natural({ tensor, shape }, name) {
+    return this.graph.tensor(tensor).shape.at(-1) === shape.at(-1) ? { tensor, shape } : this.apply("reshape", { x: tensor }, name, shape);
+  }
+
+  /**
    * @param {any} layer
    * @param {{shape: number[], blocks: number[], fanIn: number, fanOut: number, bias: boolean, init?: string, names?: Parameter["names"],
    *   decay?: boolean}} parts `blocks`: the same values as [...blocks, rows, columns]; `decay`: whether penalties and weight decay count, for the
@@ -111,9 +120,7 @@ export function buildModel(spec, { training }) {
   const model = new Model(training);
   const { input, layers } = spec.model;
   const wiring = wire(layers);
-  // What is only ever read flat is uploaded flat.
-  const readers = wiring.flatMap((names, i) => (names.includes("input") ? [layers[i].type] : []));
-  const shape = readers.every((type) => type === "flatten") ? [size(input)] : [...input];
+  const shape = heldInput(input, layers.filter((/** @type {any} */ _, /** @type {number} */ i) => wiring[i].includes("input")));
   /** @type {Map<string, Value>} */
   const values = new Map([["input", { tensor: model.graph.add({ name: "x", kind: "input", shape, batched: true }), shape: [...input] }]]);
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
@@ -125,6 +132,15 @@ export function buildModel(spec, { training }) {
   model.outputShape = last.shape;
   if (!model.parameters.some(({ trainable }) => trainable)) throw refuse("model.layers", "no layer has weights to train; legal: one that is trainable");
   return model;
+}
+
+/**
+ * The shape in which the input is uploaded: what is only ever read in another shape is uploaded so.
+ * @param {number[]} input @param {any[]} readers layers @returns {number[]}
+ */
+function heldInput(input, readers) {
+  const wanted = readers.map(({ type, shape }) => (type === "flatten" ? [size(input)] : type === "reshape" && size(shape) === size(input) ? shape : input));
+  return [...(wanted.every((shape) => shape.join() === wanted[0].join()) ? wanted[0] : input)];
 }
 
 /**

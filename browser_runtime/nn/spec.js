@@ -187,7 +187,11 @@ function nameLayers(layers) {
     // One number stands for both directions, where there are two.
     const pairs = layer.type.endsWith("1d") ? [] : ["kernel", "stride", "dilation", "size"];
     for (const pair of pairs) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
-    if (layer.type === "max_pool2d") layer.stride ??= layer.size;
+    if (layer.type === "max_pool2d" || layer.type === "avg_pool2d") layer.stride ??= layer.size;
+    // And for all four sides.
+    for (const sides of ["padding", "cropping"]) {
+      if (typeof layer[sides] === "number") layer[sides] = [[layer[sides], layer[sides]], [layer[sides], layer[sides]]];
+    }
     // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
     if ("init" in layer) layer.init = (layer.init ?? (RELU_LIKE.includes(layer.activation) ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
   }

@@ -517,6 +517,129 @@ export const specSchema = {
       "title": "Add",
       "type": "object"
     },
+    "AvgPool2d": {
+      "additionalProperties": false,
+      "description": "Mean of each window; padding is not counted.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "size": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "title": "Size"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to the size.",
+          "title": "Stride"
+        },
+        "type": {
+          "const": "avg_pool2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "size",
+        "type"
+      ],
+      "title": "AvgPool2d",
+      "type": "object"
+    },
     "BatchNorm": {
       "additionalProperties": false,
       "description": "Each channel by its mean and variance over the batch, height and width; running ones in evaluation.\n\nAs PyTorch: running = (1 - momentum) * running + momentum * batch, the variance there over n - 1. A frozen one normalizes by its\nrunning statistics in training too, and leaves them as they are.",
@@ -722,6 +845,55 @@ export const specSchema = {
         }
       },
       "title": "Clip",
+      "type": "object"
+    },
+    "Concat": {
+      "additionalProperties": false,
+      "description": "Two or more values one after another along their last axis.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "concat",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Concat",
       "type": "object"
     },
     "Constant": {
@@ -1383,6 +1555,81 @@ export const specSchema = {
       "title": "Cosine",
       "type": "object"
     },
+    "Crop2d": {
+      "additionalProperties": false,
+      "description": "An image without some lines of its edges.",
+      "properties": {
+        "cropping": {
+          "anyOf": [
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 0,
+              "type": "integer"
+            }
+          ],
+          "title": "Cropping"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "crop2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "cropping"
+      ],
+      "title": "Crop2d",
+      "type": "object"
+    },
     "Data": {
       "additionalProperties": false,
       "description": "Where the rows come from; in a page they are handed over instead, and both are null.",
@@ -1818,6 +2065,104 @@ export const specSchema = {
         "type"
       ],
       "title": "Flatten",
+      "type": "object"
+    },
+    "GlobalAvgPool2d": {
+      "additionalProperties": false,
+      "description": "Mean of each channel.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "global_avg_pool2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "GlobalAvgPool2d",
+      "type": "object"
+    },
+    "GlobalMaxPool2d": {
+      "additionalProperties": false,
+      "description": "Largest element of each channel.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "global_max_pool2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "GlobalMaxPool2d",
       "type": "object"
     },
     "GroupNorm": {
@@ -2337,8 +2682,8 @@ export const specSchema = {
         }
       },
       "required": [
-        "type",
-        "size"
+        "size",
+        "type"
       ],
       "title": "MaxPool2d",
       "type": "object"
@@ -2423,16 +2768,25 @@ export const specSchema = {
               "mapping": {
                 "activation": "#/$defs/ActivationLayer",
                 "add": "#/$defs/Add",
+                "avg_pool2d": "#/$defs/AvgPool2d",
                 "batch_norm": "#/$defs/BatchNorm",
+                "concat": "#/$defs/Concat",
                 "conv1d": "#/$defs/Conv1d",
                 "conv2d": "#/$defs/Conv2d",
                 "conv2d_transpose": "#/$defs/Conv2dTranspose",
+                "crop2d": "#/$defs/Crop2d",
                 "dense": "#/$defs/Dense",
                 "embedding": "#/$defs/Embedding",
                 "flatten": "#/$defs/Flatten",
+                "global_avg_pool2d": "#/$defs/GlobalAvgPool2d",
+                "global_max_pool2d": "#/$defs/GlobalMaxPool2d",
                 "group_norm": "#/$defs/GroupNorm",
                 "layer_norm": "#/$defs/LayerNorm",
-                "max_pool2d": "#/$defs/MaxPool2d"
+                "max_pool2d": "#/$defs/MaxPool2d",
+                "multiply": "#/$defs/Multiply",
+                "reshape": "#/$defs/Reshape",
+                "upsample2d": "#/$defs/Upsample2d",
+                "zero_pad2d": "#/$defs/ZeroPad2d"
               },
               "propertyName": "type"
             },
@@ -2465,10 +2819,37 @@ export const specSchema = {
                 "$ref": "#/$defs/MaxPool2d"
               },
               {
+                "$ref": "#/$defs/AvgPool2d"
+              },
+              {
+                "$ref": "#/$defs/GlobalMaxPool2d"
+              },
+              {
+                "$ref": "#/$defs/GlobalAvgPool2d"
+              },
+              {
                 "$ref": "#/$defs/Flatten"
               },
               {
+                "$ref": "#/$defs/Reshape"
+              },
+              {
+                "$ref": "#/$defs/Upsample2d"
+              },
+              {
+                "$ref": "#/$defs/ZeroPad2d"
+              },
+              {
+                "$ref": "#/$defs/Crop2d"
+              },
+              {
                 "$ref": "#/$defs/Add"
+              },
+              {
+                "$ref": "#/$defs/Multiply"
+              },
+              {
+                "$ref": "#/$defs/Concat"
               },
               {
                 "$ref": "#/$defs/ActivationLayer"
@@ -2487,12 +2868,73 @@ export const specSchema = {
       "title": "Model",
       "type": "object"
     },
+<<<<<<< Updated upstream
     "Mse": {
       "additionalProperties": false,
       "description": "Mean squared error.",
       "properties": {
         "type": {
           "const": "mse",
+=======
+    "Multiply": {
+      "additionalProperties": false,
+      "description": "Product of two or more values of one shape: activation(a * b * ...).",
+      "properties": {
+        "activation": {
+          "default": "linear",
+          "enum": [
+            "linear",
+            "relu",
+            "leaky_relu",
+            "elu",
+            "gelu",
+            "silu",
+            "sigmoid",
+            "tanh",
+            "softplus",
+            "hard_sigmoid",
+            "hard_swish",
+            "softmax"
+          ],
+          "title": "Activation",
+          "type": "string"
+        },
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "multiply",
+>>>>>>> Stashed changes
           "title": "Type",
           "type": "string"
         }
@@ -2500,7 +2942,11 @@ export const specSchema = {
       "required": [
         "type"
       ],
+<<<<<<< Updated upstream
       "title": "Mse",
+=======
+      "title": "Multiply",
+>>>>>>> Stashed changes
       "type": "object"
     },
     "Numerics": {
@@ -2582,6 +3028,67 @@ export const specSchema = {
         "job"
       ],
       "title": "Predict",
+      "type": "object"
+    },
+    "Reshape": {
+      "additionalProperties": false,
+      "description": "The elements of each sample, in C order, in another shape.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "shape": {
+          "items": {
+            "maximum": 16777216,
+            "minimum": 1,
+            "type": "integer"
+          },
+          "maxItems": 4,
+          "minItems": 1,
+          "title": "Shape",
+          "type": "array"
+        },
+        "type": {
+          "const": "reshape",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "shape"
+      ],
+      "title": "Reshape",
       "type": "object"
     },
     "RmsProp": {
@@ -3001,6 +3508,76 @@ export const specSchema = {
       "title": "Train",
       "type": "object"
     },
+    "Upsample2d": {
+      "additionalProperties": false,
+      "description": "Each pixel fills a window of `size`: the nearest neighbour.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "size": {
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            }
+          ],
+          "title": "Size"
+        },
+        "type": {
+          "const": "upsample2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "size"
+      ],
+      "title": "Upsample2d",
+      "type": "object"
+    },
     "Validation": {
       "additionalProperties": false,
       "description": "Which rows are kept from training: a share of the shuffled ones, or those that are named. See splits.py.",
@@ -3055,6 +3632,81 @@ export const specSchema = {
         }
       },
       "title": "Validation",
+      "type": "object"
+    },
+    "ZeroPad2d": {
+      "additionalProperties": false,
+      "description": "Lines of zeros around an image.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "items": {
+                "items": {
+                  "maximum": 1024,
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "maxItems": 2,
+                "minItems": 2,
+                "type": "array"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            },
+            {
+              "maximum": 1024,
+              "minimum": 0,
+              "type": "integer"
+            }
+          ],
+          "title": "Padding"
+        },
+        "type": {
+          "const": "zero_pad2d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "padding"
+      ],
+      "title": "ZeroPad2d",
       "type": "object"
     }
   },

@@ -36,6 +36,12 @@ const epilogues = {
   batch_norm_grad_scale: [{ types: ["activation_grad"], when: isOne }],
   batch_norm_grad_input: [{ types: ["activation_grad"], when: isOne }],
   batch_norm_grad_weights: [{ types: ["update"] }],
+  avg_pool2d_grad: [{ types: ["activation_grad"], when: isOne }],
+  upsample2d_grad: [{ types: ["activation_grad"], when: isOne }],
+  reshape: [{ types: ["activation_grad"], when: isOne }],
+  shift2d: [{ types: ["activation_grad"], when: isOne }],
+  slice_channels: [{ types: ["activation_grad"], when: isOne }],
+  multiply: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
   add: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
 };
 
@@ -98,7 +104,7 @@ function describe(graph, ops, keep) {
   const outputs = {};
   for (const op of ops) {
     for (const [key, name] of Object.entries(op.inputs)) {
-      if ((!made.has(name) || persistent(name)) && !Object.values(inputs).includes(name)) inputs[key] = name;
+      if ((!made.has(name) || persistent(name)) && !Object.values(inputs).includes(name)) inputs[key in inputs ? `${op.type}.${key}` : key] = name;
     }
     for (const [key, name] of Object.entries(op.outputs)) {
       if (keep.has(name) || persistent(name) || readOutside.has(name)) outputs[key] = name;

@@ -8,10 +8,12 @@ import { gather } from "./gather.js";
 import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
+import { concat, shift2d, sliceChannels } from "./move.js";
 import { gradFactor, update } from "./optimizers.js";
 import { sampleNorm, sampleNormGradInput, sampleNormGradSums, sampleNormGradWeights, sampleNormStatistics } from "./sample_norm.js";
 import { softmaxChannels, softmaxChannelsGrad } from "./softmax_channels.js";
 import { map, zip } from "./tensor.js";
+import { windowSpread, windowSum } from "./windows.js";
 
 /** @import { Tensor } from "./tensor.js" */
 /** @typedef {(inputs: Record<string, any>, attrs: any) => Record<string, Tensor>} ReferenceOp */
@@ -50,6 +52,17 @@ export const ops = {
 
   // the loss and the accuracy of each row; the gradient is that of the mean over the batch
   add: ({ a, b }) => ({ y: zip(a, b, (p, q) => p + q) }),
+  multiply: ({ a, b }) => ({ y: zip(a, b, (p, q) => p * q) }),
+
+  avg_pool2d: ({ x }, geometry) => ({ y: windowSum(x, geometry, true) }),
+  avg_pool2d_grad: ({ dy }, geometry) => ({ dx: windowSpread(dy, geometry, true) }),
+  upsample2d: ({ x }, geometry) => ({ y: windowSpread(x, geometry, false) }),
+  upsample2d_grad: ({ dy }, geometry) => ({ dx: windowSum(dy, geometry, false) }),
+
+  reshape: ({ x }) => ({ y: x }),
+  shift2d: ({ x }, geometry) => ({ y: shift2d(x, geometry) }),
+  concat: ({ a, b }) => ({ y: concat(a, b) }),
+  slice_channels: ({ x }, { first, count }) => ({ y: sliceChannels(x, first, count) }),
 
   loss: ({ z, target, weights }, { fn, labels, ...o }) => ({ loss: lossRows(fn, z, target, labels, { ...o, weights: weights?.data }) }),
   loss_grad: ({ z, target, weights }, { fn, labels, ...o }) => ({ dz: lossGrad(fn, z, target, labels, { ...o, weights: weights?.data }) }),

@@ -39,9 +39,15 @@ const adapters = {
   batch_norm_grad_scale: (/** @type {any} */ inputs, attrs) => reference.batch_norm_grad_scale(scaled(inputs), attrs),
   batch_norm_grad_input: ({ dw, ...inputs }, attrs) =>
     reference.batch_norm_grad_input({ ...scaled(/** @type {any} */ (inputs)), dgamma: dw.kernel, dbeta: dw.bias }, attrs),
+<<<<<<< Updated upstream
   loss: ({ z, target, ...others }, attrs) => reference.loss({ z: rows(z), target: rows(target), ...others }, attrs),
   loss_grad: ({ z, target, ...others }, attrs) => reference.loss_grad({ z: rows(z), target: rows(target), ...others }, attrs),
   accuracy: ({ z, target }, attrs) => reference.accuracy({ z: rows(z), target: rows(target) }, attrs),
+=======
+  // What is joined may have got its shape by flattening, or by another view.
+  add: ({ a, b }) => reference.add({ a: rows(a), b: rows(b) }, {}),
+  multiply: ({ a, b }) => reference.multiply({ a: rows(a), b: rows(b) }, {}),
+>>>>>>> Stashed changes
   grad_factor: (gradients, attrs) =>
     reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {
@@ -53,6 +59,16 @@ const adapters = {
 };
 
 /**
+ * An image as an op sees it, which may be a view of a tensor that is held in another shape.
+ * @param {any} value @param {string} key the op's name for it @param {any} attrs
+ */
+function seen(value, key, { input, output }) {
+  const shape = key === "x" || key === "dx" ? input : key === "y" || key === "dy" ? output : null;
+  const fits = shape && value.data && value.data.length === value.shape[0] * shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+  return fits ? { shape: [value.shape[0], ...shape], data: value.data } : value;
+}
+
+/**
  * @param {Op[]} ops in an order of execution
  * @param {Map<string, import("../nn/graph.js").Tensor>} tensors of the graph
  * @param {Values} values what the ops read; what they write is added
@@ -60,7 +76,7 @@ const adapters = {
  */
 export function execute(ops, tensors, values, step) {
   for (const op of ops) {
-    const inputs = Object.fromEntries(Object.entries(op.inputs).map(([key, name]) => [key, values.get(name)]));
+    const inputs = Object.fromEntries(Object.entries(op.inputs).map(([key, name]) => [key, seen(values.get(name), key, op.attrs)]));
     const outputs = (adapters[op.type] ?? reference[op.type])(inputs, { ...op.attrs, ...step });
     for (const [key, name] of Object.entries(op.outputs)) {
       const info = tensors.get(name);

@@ -25,4 +25,14 @@ export function* shapeJobs(optimizer, known) {
       ]);
     }
   }
+  for (const activation of ["linear", "tanh", "gelu"]) {
+    const conv = { type: "conv2d", filters: 5, kernel: 2, activation };
+    const ends = [{ type: "flatten" }, { type: "dense", units: 3 }];
+    yield job([7, 8, 3], [
+      conv, { type: "avg_pool2d", size: 2, stride: 1 }, conv, { type: "upsample2d", size: 2 }, conv, { type: "zero_pad2d", padding: 1 }, conv,
+      { type: "crop2d", cropping: [[1, 0], [0, 1]] }, conv, { type: "reshape", shape: [6, 40, 1] }, conv, { type: "global_avg_pool2d" }, { type: "dense", units: 3 },
+    ]);
+    yield job([4, 6, 3], [{ ...conv, name: "a" }, { ...conv, name: "b", inputs: ["input"], filters: 4 }, { type: "concat", inputs: ["a", "b", "a"] }, conv, ...ends]);
+    yield job([4, 6, 3], [{ ...conv, name: "a" }, { ...conv, name: "b", inputs: ["input"] }, { type: "multiply", inputs: ["a", "b"], activation }, { type: "multiply", inputs: ["a", "multiply_1"] }, { type: "global_max_pool2d" }, ...ends.slice(1)]);
+  }
 }

@@ -4,13 +4,13 @@ import { validateSpec } from "../../browser_runtime/nn/spec.js";
 
 /**
  * @param {any} spec
- * @returns {any} outputs of each layer but flatten, weights as [...blocks, rows, columns], and kernels as users see them; or the error
+ * @returns {any} outputs of each layer that computes something, weights as [...blocks, rows, columns], and kernels as users see them; or the error
  */
 export function infer(spec) {
   try {
     const { graph, parameters } = buildModel(validateSpec(spec), { training: true });
     const last = (/** @type {any} */ layer) => graph.tensor(`${layer.name}.y`).shape;
-    const layers = validateSpec(spec).model.layers.filter((/** @type {any} */ layer) => layer.type !== "flatten");
+    const layers = validateSpec(spec).model.layers.filter((/** @type {any} */ layer) => graph.tensors.has(`${layer.name}.y`));
     return {
       outputs: layers.map(last),
       weights: parameters.map(({ tensor }) => graph.tensor(tensor).shape),

@@ -181,7 +181,6 @@ REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
     (IMAGE, [conv(2), conv(2, inputs=["input"])], "model.layers.0", "no layer reads"),
     (IMAGE, [conv(2, name="loss")], "model.layers.0.name", "is the name of something else"),
     (IMAGE, [conv(2), add("input", "conv2d_1")], "model.layers.1.inputs.1", "needs inputs of one shape"),
-    (IMAGE, [conv(1, 6, padding="same"), FLATTEN, dense(30), add("flatten_1", "dense_1")], "model.layers.3.inputs.1", "can't join a flattened image"),
 ]  # fmt: skip
 
 

@@ -79,6 +79,36 @@ def test_conv2d_dilated_and_padded_by_hand():
     close(y, array([[20, 36, 15], [36, 64, 26], [10, 16, 5]]).reshape(1, 3, 3, 1))
 
 
+def test_means_and_sums_of_windows_by_hand():
+    """Overlapping windows over 1 to 9; padding is not counted; each element gets its windows' shares back."""
+    dy = array([[4, 8], [12, 16]]).reshape(1, 2, 2, 1)
+    close(op("avg_pool2d", TWO_BY_TWO, x=IMAGE)["y"], array([[3, 4], [6, 7]]).reshape(1, 2, 2, 1))
+    dx = op("avg_pool2d_grad", TWO_BY_TWO, dy=dy)["dx"]
+    close(dx, array([[1, 3, 2], [4, 10, 6], [3, 7, 4]]).reshape(1, 3, 3, 1))
+    padded = TWO_BY_TWO | {"stride": [2, 2], "padding": [1, 1]}
+    close(op("avg_pool2d", padded, x=IMAGE)["y"], array([[1, 2.5], [5.5, 7]]).reshape(1, 2, 2, 1))
+    dx = op("avg_pool2d_grad", padded, dy=dy)["dx"]
+    close(dx, array([[4, 4, 4], [6, 4, 4], [6, 4, 4]]).reshape(1, 3, 3, 1))
+    apart = {"taps": [1, 2], "stride": [1, 2], "padding": [0, 0], "input": [2, 4, 1], "output": [2, 2, 1]}
+    y = op("upsample2d", apart, x=dy)["y"]
+    close(y, array([[4, 4, 8, 8], [12, 12, 16, 16]]).reshape(1, 2, 4, 1))
+    close(op("upsample2d_grad", apart, dy=y)["dx"], 2 * dy)
+
+
+def test_moved_elements_by_hand():
+    """Lines put around and taken away, channels joined and taken apart, products."""
+    moved = {"input": [3, 3, 1], "output": [3, 4, 1], "offset": [1, -1]}
+    y = op("shift2d", moved, x=IMAGE)["y"]
+    close(y, array([[0, 4, 5, 6], [0, 7, 8, 9], [0, 0, 0, 0]]).reshape(1, 3, 4, 1))
+    back = {"input": [3, 4, 1], "output": [3, 3, 1], "offset": [-1, 1]}
+    close(op("shift2d", back, x=y)["y"], array([[0, 0, 0], [4, 5, 6], [7, 8, 9]]).reshape(1, 3, 3, 1))
+    joined = op("concat", a=A, b=B[:, :2])["y"]
+    close(joined, np.hstack([A, B[:, :2]]))
+    close(op("slice_channels", {"first": 2, "count": 2}, x=joined)["y"], joined[:, 2:4])
+    close(op("reshape", x=A)["y"], A)
+    close(op("multiply", a=A, b=B)["y"], A * B)
+
+
 @pytest.mark.parametrize(
     ("x", "y", "dx"),
     [

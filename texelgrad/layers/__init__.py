@@ -10,10 +10,10 @@ from texelgrad.layers.activation import ActivationLayer
 from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
 from texelgrad.layers.embedding import Embedding
-from texelgrad.layers.merge import Add
+from texelgrad.layers.merge import Add, Concat, Multiply
 from texelgrad.layers.norm import BatchNorm, GroupNorm, LayerNorm
-from texelgrad.layers.pool import MaxPool2d
-from texelgrad.layers.shape import Flatten
+from texelgrad.layers.pool import AvgPool2d, GlobalAvgPool2d, GlobalMaxPool2d, MaxPool2d
+from texelgrad.layers.shape import Crop2d, Flatten, Reshape, Upsample2d, ZeroPad2d
 
 Layer = Annotated[
     Dense
@@ -25,8 +25,17 @@ Layer = Annotated[
     | Conv2dTranspose
     | Embedding
     | MaxPool2d
+    | AvgPool2d
+    | GlobalMaxPool2d
+    | GlobalAvgPool2d
     | Flatten
+    | Reshape
+    | Upsample2d
+    | ZeroPad2d
+    | Crop2d
     | Add
+    | Multiply
+    | Concat
     | ActivationLayer,
     Field(discriminator="type"),
 ]

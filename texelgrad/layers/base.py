@@ -184,6 +184,11 @@ def texels(shape: Shape) -> int:
     return math.prod(shape[:-1]) * math.ceil(shape[-1] / 4)
 
 
+def natural(value: Value) -> Value:
+    """A value as it is held where its last axis are the channels of a pixel: only a flattened image, or one whose channels were taken apart, is moved."""
+    return value if value.held[-1] == value.shape[-1] else Value(value.shape, value.shape)
+
+
 def image_shape(value: Value, layer: LayerBase, field: str) -> Shape:
     """[height, width, channels] of a value that must be an image."""
     if len(value.shape) != 3:

@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import Activation, LayerBase, LayerShape, Refused, Value
+from texelgrad.layers.base import Activation, LayerBase, LayerShape, Refused, Shape, Value, natural
 
 
-class Add(LayerBase):
-    """Sum of two or more values of one shape: activation(a + b + ...)."""
+class _Elementwise(LayerBase):
+    """Two or more values of one shape, element by element."""
 
-    type: Literal["add"]
     activation: Activation = "linear"
     reads: ClassVar[tuple[int, int | None]] = (2, None)
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
-        """Two at a time."""
-        require_alike(values, self, field)
-        shape, held = values[0].shape, values[0].held
-        return LayerShape(held, held, stored=len(values) - 1), Value(shape, held)
+        """Two at a time. Where they are held differently, flattened images are moved."""
+        _require(values, self, field, "one shape", lambda value: value.shape)
+        alike = len({value.held[-1] for value in values}) == 1
+        first = values[0] if alike else natural(values[0])
+        moved = 0 if alike else sum(natural(value).held != value.held for value in values)
+        return LayerShape(first.held, first.held, stored=len(values) - 1 + moved), first
 
 
-def require_alike(values: Sequence[Value], layer: LayerBase, field: str) -> None:
-    """All values have one shape, and are held alike. Raises Refused."""
-    first = values[0]
+class Add(_Elementwise):
+    """Sum of two or more values of one shape: activation(a + b + ...)."""
+
+    type: Literal["add"]
+
+
+class Multiply(_Elementwise):
+    """Product of two or more values of one shape: activation(a * b * ...)."""
+
+    type: Literal["multiply"]
+
+
+class Concat(LayerBase):
+    """Two or more values one after another along their last axis."""
+
+    type: Literal["concat"]
+    reads: ClassVar[tuple[int, int | None]] = (2, None)
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+        """Two at a time. Flattened images are moved."""
+        _require(
+            values, self, field, "all but the last axis", lambda value: (len(value.shape), *value.shape[:-1])
+        )
+        output = (*values[0].shape[:-1], sum(value.shape[-1] for value in values))
+        # What is joined on the way stands beside it for a while; the gradient needs none of it.
+        shape = LayerShape(values[0].shape, output, stored=min(2, len(values) - 1))
+        return shape, Value(output, output)
+
+
+def _require(
+    values: Sequence[Value], layer: LayerBase, field: str, what: str, part: Callable[[Value], Shape]
+) -> None:
+    """All values have `part` of their shapes in common. Raises Refused."""
     for k, value in enumerate(values):
-        if value.shape != first.shape:
+        if part(value) != part(values[0]):
             shapes = ", ".join(str(list(v.shape)) for v in values)
-            message = f"{layer.kind} needs inputs of one shape, these are {shapes}"
-            raise Refused(Fault(f"{field}.inputs.{k}", message, list(value.shape), str(list(first.shape))))
-        if value.held != first.held:
-            message = f"{layer.kind} can't join a flattened image with a flat input"
-            raise Refused(Fault(f"{field}.inputs.{k}", message, list(value.held), "all flattened, or none"))
+            message = f"{layer.kind} needs inputs of {what}, these are {shapes}"
+            legal = str(list(values[0].shape))
+            raise Refused(Fault(f"{field}.inputs.{k}", message, list(value.shape), legal))

@@ -23,10 +23,9 @@ from texelgrad.layers.base import (
 from texelgrad.layers.window import Padding, slide
 
 
-class MaxPool2d(LayerBase):
-    """Largest element of each window."""
+class _Pool2d(LayerBase):
+    """One value a channel and place of a window."""
 
-    type: Literal["max_pool2d"]
     size: Pair
     stride: Pair | None = Field(default=None, description="Defaults to the size.")
     padding: Padding = "valid"
@@ -37,7 +36,7 @@ class MaxPool2d(LayerBase):
         return self
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
-        """One value a channel and place of the window."""
+        """The channels stay."""
         shape = image_shape(values[0], self, field)
         window = pair(self.size)
         size = slide(self, field, shape, window, pair(self.stride), (1, 1), self.padding)
@@ -49,10 +48,68 @@ class MaxPool2d(LayerBase):
         output = (*size, shape[2])
         return LayerShape(shape, output), Value(output, output)
 
+
+class MaxPool2d(_Pool2d):
+    """Largest element of each window."""
+
+    type: Literal["max_pool2d"]
+
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
         """Trips over a window, or, where a gradient goes back, over all windows that an element stands in."""
-        size, stride = pair(self.size), pair(self.stride)
-        windows = math.prod(math.ceil(size[axis] / stride[axis]) for axis in (0, 1))
-        if math.prod(size) * (ROWS * (1 + windows) if shape.trained else 1) > MAX_TRIPS:
-            message = "makes windows larger than one fragment can look through"
-            yield Fault(f"{field}.size", message, self.size, "a smaller one, or a larger stride")
+        yield from _largest_faults(shape, pair(self.size), pair(self.stride), f"{field}.size")
+
+
+class AvgPool2d(_Pool2d):
+    """Mean of each window; padding is not counted."""
+
+    type: Literal["avg_pool2d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
+        """Trips over a window."""
+        yield from _sum_faults(pair(self.size), f"{field}.size")
+
+
+class _GlobalPool2d(LayerBase):
+    """One value a channel: a row of each image."""
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+        """One window over the whole image."""
+        shape = image_shape(values[0], self, field)
+        output = (shape[2],)
+        return LayerShape(shape, output), Value(output, output)
+
+
+class GlobalMaxPool2d(_GlobalPool2d):
+    """Largest element of each channel."""
+
+    type: Literal["global_max_pool2d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """As one window of a max_pool2d."""
+        image = shape.input[0], shape.input[1]
+        yield from _largest_faults(shape, image, image, field)
+
+
+class GlobalAvgPool2d(_GlobalPool2d):
+    """Mean of each channel."""
+
+    type: Literal["global_avg_pool2d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """As one window of an avg_pool2d."""
+        yield from _sum_faults((shape.input[0], shape.input[1]), field)
+
+
+def _largest_faults(
+    shape: LayerShape, size: tuple[int, int], stride: tuple[int, int], field: str
+) -> Iterator[Fault]:
+    windows = math.prod(math.ceil(size[axis] / stride[axis]) for axis in (0, 1))
+    if math.prod(size) * (ROWS * (1 + windows) if shape.trained else 1) > MAX_TRIPS:
+        message = "makes windows larger than one fragment can look through"
+        yield Fault(field, message, list(size), "a smaller one, or a larger stride")
+
+
+def _sum_faults(size: tuple[int, int], field: str) -> Iterator[Fault]:
+    if math.prod(size) > MAX_TRIPS:
+        message = "makes windows larger than one fragment can sum"
+        yield Fault(field, message, list(size), f"at most {MAX_TRIPS} elements")

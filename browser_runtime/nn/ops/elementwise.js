@@ -6,4 +6,12 @@ export const backward = {
     pass(op.inputs.a, gradient);
     pass(op.inputs.b, gradient);
   },
+
+  multiply(graph, op, gradient, { want }) {
+    const { a, b } = op.inputs;
+    const da = want(a);
+    if (da) graph.op("multiply", { a: gradient, b }, { y: da });
+    const db = want(b);
+    if (db) graph.op("multiply", { a: gradient, b: a }, { y: db });
+  },
 };

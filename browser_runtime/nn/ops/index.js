@@ -6,6 +6,7 @@ import * as elementwise from "./elementwise.js";
 import * as linear from "./linear.js";
 import * as norm from "./norm.js";
 import * as pool from "./pool.js";
+import * as shape from "./shape.js";
 
 /** @import { Graph, Op } from "../graph.js" */
 
@@ -26,4 +27,4 @@ import * as pool from "./pool.js";
  */
 
 /** @type {Record<string, Backward>} */
-export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...embedding.backward, ...pool.backward, ...activation.backward, ...elementwise.backward };
+export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...embedding.backward, ...pool.backward, ...shape.backward, ...activation.backward, ...elementwise.backward };

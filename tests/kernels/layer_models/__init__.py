@@ -7,7 +7,8 @@ from .base import Layer, LayerModel, Shape
 from .core import CORE
 from .linear import LINEAR
 from .norm import NORM
+from .shape import SHAPE
 
-MODELS: dict[str, LayerModel] = {**CORE, **LINEAR, **NORM, **ACTIVATION}
+MODELS: dict[str, LayerModel] = {**CORE, **LINEAR, **NORM, **ACTIVATION, **SHAPE}
 
 __all__ = ["MODELS", "Layer", "LayerModel", "Shape"]

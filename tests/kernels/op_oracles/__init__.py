@@ -9,7 +9,12 @@ from .linear import LINEAR
 from .losses import LOSSES
 from .norm import NORM
 from .optimizers import OPTIMIZERS
+from .shape import SHAPE
 
+<<<<<<< Updated upstream
 ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **LOSSES, **NORM, **ACTIVATION, **OPTIMIZERS}
+=======
+ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **NORM, **ACTIVATION, **OPTIMIZERS, **SHAPE}
+>>>>>>> Stashed changes
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]

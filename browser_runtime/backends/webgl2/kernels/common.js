@@ -25,6 +25,15 @@ export const activationOf = (op) => ACTIVATIONS[op?.attrs.fn ?? "linear"];
 /** The tensor from which an activation's slope is computed: its output, or its input. @param {any} grad the op activation_grad @returns {string} */
 export const slopeSource = (grad) => grad.inputs.y ?? grad.inputs.x;
 
+/**
+ * What a draw needs for the slope of an activation behind a gradient: lib/slope.glsl's.
+ * @param {import("../lower.js").Lowering} lowering @param {any} grad the op activation_grad, undefined where there is none
+ */
+export const slopeParts = (lowering, grad) => ({
+  defines: { GRAD_ACTIVATION: activationOf(grad) },
+  reads: grad ? [lowering.read("G", slopeSource(grad))] : [],
+});
+
 /** lib/window.glsl's, and lib/taps.glsl's. @param {any} attrs */
 export function windowDefines({ taps, stride, dilation, padding, input, output, transposed }) {
   const pair = (/** @type {number[]} */ [y, x]) => `ivec2(${y}, ${x})`;

@@ -8,9 +8,10 @@ import * as elementwise from "./elementwise.js";
 import * as loss from "./loss.js";
 import * as norm from "./norm.js";
 import * as pool from "./pool.js";
+import * as shape from "./shape.js";
 import * as update from "./update.js";
 
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };
+export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...shape.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };
