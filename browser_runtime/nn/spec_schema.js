@@ -2868,14 +2868,22 @@ export const specSchema = {
       "title": "Model",
       "type": "object"
     },
-<<<<<<< Updated upstream
     "Mse": {
       "additionalProperties": false,
       "description": "Mean squared error.",
       "properties": {
         "type": {
           "const": "mse",
-=======
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "Mse",
+      "type": "object"
+    },
     "Multiply": {
       "additionalProperties": false,
       "description": "Product of two or more values of one shape: activation(a * b * ...).",
@@ -2934,7 +2942,6 @@ export const specSchema = {
         },
         "type": {
           "const": "multiply",
->>>>>>> Stashed changes
           "title": "Type",
           "type": "string"
         }
@@ -2942,11 +2949,7 @@ export const specSchema = {
       "required": [
         "type"
       ],
-<<<<<<< Updated upstream
-      "title": "Mse",
-=======
       "title": "Multiply",
->>>>>>> Stashed changes
       "type": "object"
     },
     "Numerics": {

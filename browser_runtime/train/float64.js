@@ -39,15 +39,12 @@ const adapters = {
   batch_norm_grad_scale: (/** @type {any} */ inputs, attrs) => reference.batch_norm_grad_scale(scaled(inputs), attrs),
   batch_norm_grad_input: ({ dw, ...inputs }, attrs) =>
     reference.batch_norm_grad_input({ ...scaled(/** @type {any} */ (inputs)), dgamma: dw.kernel, dbeta: dw.bias }, attrs),
-<<<<<<< Updated upstream
   loss: ({ z, target, ...others }, attrs) => reference.loss({ z: rows(z), target: rows(target), ...others }, attrs),
   loss_grad: ({ z, target, ...others }, attrs) => reference.loss_grad({ z: rows(z), target: rows(target), ...others }, attrs),
   accuracy: ({ z, target }, attrs) => reference.accuracy({ z: rows(z), target: rows(target) }, attrs),
-=======
   // What is joined may have got its shape by flattening, or by another view.
   add: ({ a, b }) => reference.add({ a: rows(a), b: rows(b) }, {}),
   multiply: ({ a, b }) => reference.multiply({ a: rows(a), b: rows(b) }, {}),
->>>>>>> Stashed changes
   grad_factor: (gradients, attrs) =>
     reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {

@@ -11,10 +11,6 @@ from .norm import NORM
 from .optimizers import OPTIMIZERS
 from .shape import SHAPE
 
-<<<<<<< Updated upstream
-ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **LOSSES, **NORM, **ACTIVATION, **OPTIMIZERS}
-=======
-ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **NORM, **ACTIVATION, **OPTIMIZERS, **SHAPE}
->>>>>>> Stashed changes
+ORACLES: dict[str, Oracle] = {**CORE, **LINEAR, **LOSSES, **NORM, **ACTIVATION, **OPTIMIZERS, **SHAPE}
 
 __all__ = ["ORACLES", "OpRun", "Oracle"]
