@@ -20,8 +20,8 @@ import { layerTypes } from "./layers/index.js";
 
 /**
  * What training keeps beside the parameters and does not train, such as running statistics: a row of numbers, exported as
- * `<layer>.<name>` with [columns], that begins as `initial`.
- * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number}} Buffer
+ * `<layer>.<name>` with [columns], that begins as `initial`; `moves`: every step writes it.
+ * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number, moves: boolean}} Buffer
  */
 
 /** What a layer may not be called: names of tensors that every graph has, and of the model's input. */
@@ -100,10 +100,10 @@ export class Model {
     return tensor;
   }
 
-  /** @param {any} layer @param {string} name @param {number} columns @param {number} initial @returns {string} its tensor */
-  buffer(layer, name, columns, initial) {
+  /** @param {any} layer @param {string} name @param {{columns: number, initial: number, moves: boolean}} parts @returns {string} its tensor */
+  buffer(layer, name, { columns, initial, moves }) {
     const tensor = this.graph.add({ name: `${layer.name}.${name}`, kind: "buffer", shape: [columns], batched: false });
-    this.buffers.push({ tensor, layer: layer.name, name, shape: [columns], initial });
+    this.buffers.push({ tensor, layer: layer.name, name, shape: [columns], initial, moves });
     return tensor;
   }
 }

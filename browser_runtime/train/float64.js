@@ -79,7 +79,9 @@ export function execute(ops, tensors, values, step) {
       const info = tensors.get(name);
       const value = outputs[key];
       const image = info?.batched && info.kind !== "rows";
-      values.set(name, image ? { shape: [value.shape[0], ...info.shape], data: value.data } : value);
+      // Of a layer without bias.
+      const alone = info?.kind === "gradient" && !info.batched && !info.bias;
+      values.set(name, image ? { shape: [value.shape[0], ...info.shape], data: value.data } : alone ? { ...value, bias: null } : value);
     }
   }
 }

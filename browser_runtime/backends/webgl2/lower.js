@@ -382,9 +382,10 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }
   }
-  for (const { tensor, shape } of plan.buffers) {
+  for (const { tensor, shape, moves } of plan.buffers) {
     const layout = layoutFor({ rows: 1, columns: shape[0], layers: 1 });
-    places.set(tensor, { slots: [arena.own(tensor, layout), arena.own(tensor, layout)], layout, fed: false });
+    const slot = arena.own(tensor, layout);
+    places.set(tensor, { slots: [slot, moves ? arena.own(tensor, layout) : slot], layout, fed: false });
   }
 
   // What a loss or a layer was given with the spec; written once.

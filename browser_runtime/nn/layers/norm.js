@@ -28,11 +28,14 @@ export const layers = {
     build(model, layer, [x], field) {
       const { shape, pixels, channels } = extentOf(model, layer, x, field);
       const w = scaleAndShift(model, layer, channels);
-      const running = { running_mean: model.buffer(layer, "running_mean", channels, 0), running_var: model.buffer(layer, "running_var", channels, 1) };
+      const live = model.training && layer.trainable !== false;
+      const running = {
+        running_mean: model.buffer(layer, "running_mean", { columns: channels, initial: 0, moves: live }),
+        running_var: model.buffer(layer, "running_var", { columns: channels, initial: 1, moves: live }),
+      };
       const attrs = { pixels, channels, eps: layer.eps };
       /** @type {Record<string, string>} */
       let statistics = { mean: running.running_mean, variance: running.running_var };
-      const live = model.training && layer.trainable !== false;
       if (live) {
         // The variance of one value is none.
         if (pixels === 1) model.leastRows = Math.max(model.leastRows, 2);
