@@ -187,7 +187,7 @@ function nameLayers(layers) {
     // One number stands for both directions, where there are two.
     const pairs = layer.type.endsWith("1d") ? [] : ["kernel", "stride", "dilation", "size"];
     for (const pair of pairs) if (typeof layer[pair] === "number") layer[pair] = [layer[pair], layer[pair]];
-    if (layer.type === "max_pool2d" || layer.type === "avg_pool2d") layer.stride ??= layer.size;
+    if (/^(max|avg)_pool[12]d$/.test(layer.type)) layer.stride ??= layer.size;
     // And for all four sides.
     for (const sides of ["padding", "cropping"]) {
       if (typeof layer[sides] === "number") layer[sides] = [[layer[sides], layer[sides]], [layer[sides], layer[sides]]];

@@ -517,6 +517,100 @@ export const specSchema = {
       "title": "Add",
       "type": "object"
     },
+    "AvgPool1d": {
+      "additionalProperties": false,
+      "description": "Mean of each window over a sequence; padding is not counted.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 0,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "size": {
+          "maximum": 1024,
+          "minimum": 1,
+          "title": "Size",
+          "type": "integer"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to the size.",
+          "title": "Stride"
+        },
+        "type": {
+          "const": "avg_pool1d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "size",
+        "type"
+      ],
+      "title": "AvgPool1d",
+      "type": "object"
+    },
     "AvgPool2d": {
       "additionalProperties": false,
       "description": "Mean of each window; padding is not counted.",
@@ -2067,6 +2161,55 @@ export const specSchema = {
       "title": "Flatten",
       "type": "object"
     },
+    "GlobalAvgPool1d": {
+      "additionalProperties": false,
+      "description": "Mean of each channel of a sequence.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "global_avg_pool1d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "GlobalAvgPool1d",
+      "type": "object"
+    },
     "GlobalAvgPool2d": {
       "additionalProperties": false,
       "description": "Mean of each channel.",
@@ -2114,6 +2257,55 @@ export const specSchema = {
         "type"
       ],
       "title": "GlobalAvgPool2d",
+      "type": "object"
+    },
+    "GlobalMaxPool1d": {
+      "additionalProperties": false,
+      "description": "Largest element of each channel of a sequence.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "type": {
+          "const": "global_max_pool1d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type"
+      ],
+      "title": "GlobalMaxPool1d",
       "type": "object"
     },
     "GlobalMaxPool2d": {
@@ -2565,6 +2757,100 @@ export const specSchema = {
       "title": "Mae",
       "type": "object"
     },
+    "MaxPool1d": {
+      "additionalProperties": false,
+      "description": "Largest element of each window over a sequence.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "padding": {
+          "anyOf": [
+            {
+              "enum": [
+                "valid",
+                "same"
+              ],
+              "type": "string"
+            },
+            {
+              "items": {
+                "maximum": 1024,
+                "minimum": 0,
+                "type": "integer"
+              },
+              "maxItems": 2,
+              "minItems": 2,
+              "type": "array"
+            }
+          ],
+          "default": "valid",
+          "title": "Padding"
+        },
+        "size": {
+          "maximum": 1024,
+          "minimum": 1,
+          "title": "Size",
+          "type": "integer"
+        },
+        "stride": {
+          "anyOf": [
+            {
+              "maximum": 1024,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to the size.",
+          "title": "Stride"
+        },
+        "type": {
+          "const": "max_pool1d",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "size",
+        "type"
+      ],
+      "title": "MaxPool1d",
+      "type": "object"
+    },
     "MaxPool2d": {
       "additionalProperties": false,
       "description": "Largest element of each window.",
@@ -2768,6 +3054,7 @@ export const specSchema = {
               "mapping": {
                 "activation": "#/$defs/ActivationLayer",
                 "add": "#/$defs/Add",
+                "avg_pool1d": "#/$defs/AvgPool1d",
                 "avg_pool2d": "#/$defs/AvgPool2d",
                 "batch_norm": "#/$defs/BatchNorm",
                 "concat": "#/$defs/Concat",
@@ -2778,10 +3065,13 @@ export const specSchema = {
                 "dense": "#/$defs/Dense",
                 "embedding": "#/$defs/Embedding",
                 "flatten": "#/$defs/Flatten",
+                "global_avg_pool1d": "#/$defs/GlobalAvgPool1d",
                 "global_avg_pool2d": "#/$defs/GlobalAvgPool2d",
+                "global_max_pool1d": "#/$defs/GlobalMaxPool1d",
                 "global_max_pool2d": "#/$defs/GlobalMaxPool2d",
                 "group_norm": "#/$defs/GroupNorm",
                 "layer_norm": "#/$defs/LayerNorm",
+                "max_pool1d": "#/$defs/MaxPool1d",
                 "max_pool2d": "#/$defs/MaxPool2d",
                 "multiply": "#/$defs/Multiply",
                 "reshape": "#/$defs/Reshape",
@@ -2817,6 +3107,18 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/MaxPool2d"
+              },
+              {
+                "$ref": "#/$defs/MaxPool1d"
+              },
+              {
+                "$ref": "#/$defs/AvgPool1d"
+              },
+              {
+                "$ref": "#/$defs/GlobalMaxPool1d"
+              },
+              {
+                "$ref": "#/$defs/GlobalAvgPool1d"
               },
               {
                 "$ref": "#/$defs/AvgPool2d"

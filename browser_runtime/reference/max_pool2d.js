@@ -2,15 +2,16 @@
 import { tensor } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
-/** @typedef {{taps: number[], stride: number[], padding: number[]}} Geometry padding before the first row and column */
+/** @typedef {{taps: number[], stride: number[], padding: number[], input: number[], output: number[]}} Geometry
+ * `padding` before the first row and column; input [H,W,C], output [OH,OW,C]: a sequence is an image of one row, and comes as it is */
 
 /**
  * Offsets of the first largest element of each window: of each output element, in order.
- * @param {Tensor} x [M,H,W,C] @param {Geometry & {output: number[]}} geometry output [OH,OW,C]
+ * @param {Tensor} x [M,H,W,C] @param {Geometry} geometry
  * @returns {Int32Array}
  */
-function winners(x, { taps, stride, padding, output }) {
-  const [M, H, W, C] = x.shape;
+function winners(x, { taps, stride, padding, input: [H, W, C], output }) {
+  const M = x.shape[0];
   const [OH, OW] = output;
   const at = new Int32Array(M * OH * OW * C).fill(-1);
   at.forEach((_, i) => {
@@ -28,12 +29,12 @@ function winners(x, { taps, stride, padding, output }) {
   return at;
 }
 
-/** @param {Tensor} x [M,H,W,C] @param {Geometry & {output: number[]}} geometry @returns {Tensor} [M,OH,OW,C] */
+/** @param {Tensor} x [M,H,W,C] @param {Geometry} geometry @returns {Tensor} [M,OH,OW,C] */
 export function maxPool2d(x, geometry) {
   return tensor([x.shape[0], ...geometry.output], Float64Array.from(winners(x, geometry), (at) => x.data[at]));
 }
 
-/** @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,C] @param {Geometry & {output: number[]}} geometry @returns {Tensor} [M,H,W,C] */
+/** @param {Tensor} x [M,H,W,C] @param {Tensor} dy [M,OH,OW,C] @param {Geometry} geometry @returns {Tensor} [M,H,W,C] */
 export function maxPool2dGrad(x, dy, geometry) {
   const dx = tensor(x.shape);
   winners(x, geometry).forEach((at, i) => (dx.data[at] += dy.data[i]));

@@ -12,7 +12,16 @@ from texelgrad.layers.dense import Dense
 from texelgrad.layers.embedding import Embedding
 from texelgrad.layers.merge import Add, Concat, Multiply
 from texelgrad.layers.norm import BatchNorm, GroupNorm, LayerNorm
-from texelgrad.layers.pool import AvgPool2d, GlobalAvgPool2d, GlobalMaxPool2d, MaxPool2d
+from texelgrad.layers.pool import (
+    AvgPool1d,
+    AvgPool2d,
+    GlobalAvgPool1d,
+    GlobalAvgPool2d,
+    GlobalMaxPool1d,
+    GlobalMaxPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from texelgrad.layers.shape import Crop2d, Flatten, Reshape, Upsample2d, ZeroPad2d
 
 Layer = Annotated[
@@ -25,6 +34,10 @@ Layer = Annotated[
     | Conv2dTranspose
     | Embedding
     | MaxPool2d
+    | MaxPool1d
+    | AvgPool1d
+    | GlobalMaxPool1d
+    | GlobalAvgPool1d
     | AvgPool2d
     | GlobalMaxPool2d
     | GlobalAvgPool2d

@@ -12,6 +12,7 @@ from texelgrad.errors import Fault
 from texelgrad.layers.base import (
     MAX_TRIPS,
     ROWS,
+    Extent,
     LayerBase,
     LayerShape,
     Pair,
@@ -19,8 +20,9 @@ from texelgrad.layers.base import (
     Value,
     image_shape,
     pair,
+    sequence_shape,
 )
-from texelgrad.layers.window import Padding, slide
+from texelgrad.layers.window import Padding, Padding1d, slide
 
 
 class _Pool2d(LayerBase):
@@ -67,6 +69,84 @@ class AvgPool2d(_Pool2d):
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
         """Trips over a window."""
         yield from _sum_faults(pair(self.size), f"{field}.size")
+
+
+class _Pool1d(LayerBase):
+    """One value a channel and place of a window over a sequence."""
+
+    size: Extent
+    stride: Extent | None = Field(default=None, description="Defaults to the size.")
+    padding: Padding1d = "valid"
+
+    @model_validator(mode="after")
+    def _fill_in(self) -> Self:
+        self.stride = self.stride or self.size
+        return self
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+        """The channels stay."""
+        length, channels = sequence_shape(values[0], self, field)
+        window, padding = (
+            (1, self.size),
+            self.padding if isinstance(self.padding, str) else [[0, 0], self.padding],
+        )
+        _, places = slide(self, field, (1, length, channels), window, (1, self.stride or 1), (1, 1), padding)
+        if isinstance(self.padding, list) and max(self.padding) >= self.size:
+            message = "a window may not lie in the padding alone"
+            raise Refused(Fault(f"{field}.padding", message, self.padding, f"below the size {self.size}"))
+        output = (places, channels)
+        return LayerShape((length, channels), output), Value(output, output)
+
+
+class MaxPool1d(_Pool1d):
+    """Largest element of each window over a sequence."""
+
+    type: Literal["max_pool1d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """As max_pool2d with one row."""
+        yield from _largest_faults(shape, (1, self.size), (1, self.stride or 1), f"{field}.size")
+
+
+class AvgPool1d(_Pool1d):
+    """Mean of each window over a sequence; padding is not counted."""
+
+    type: Literal["avg_pool1d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
+        """Trips over a window."""
+        yield from _sum_faults((1, self.size), f"{field}.size")
+
+
+class _GlobalPool1d(LayerBase):
+    """One value a channel: a row of each sequence."""
+
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+        """One window over the whole sequence."""
+        shape = sequence_shape(values[0], self, field)
+        output = (shape[1],)
+        return LayerShape(shape, output), Value(output, output)
+
+
+class GlobalMaxPool1d(_GlobalPool1d):
+    """Largest element of each channel of a sequence."""
+
+    type: Literal["global_max_pool1d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """As one window of a max_pool1d."""
+        row = 1, shape.input[0]
+        yield from _largest_faults(shape, row, row, field)
+
+
+class GlobalAvgPool1d(_GlobalPool1d):
+    """Mean of each channel of a sequence."""
+
+    type: Literal["global_avg_pool1d"]
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """As one window of an avg_pool1d."""
+        yield from _sum_faults((1, shape.input[0]), field)
 
 
 class _GlobalPool2d(LayerBase):

@@ -49,7 +49,9 @@ class Reshape(LayerBase):
             raise Refused(Fault(f"{field}.shape", message, self.shape, legal))
         value = Value(shape, x.held)
         held = x.held if len(shape) == 1 else natural(value).held
-        return None if held == x.held else LayerShape(x.held, held), Value(shape, held, x.data and held == x.held)
+        return None if held == x.held else LayerShape(x.held, held), Value(
+            shape, held, x.data and held == x.held
+        )
 
 
 class Upsample2d(LayerBase):

@@ -21,6 +21,11 @@ export function sequenceShape({ shape }, layer, field) {
   return shape;
 }
 
+/** How a layer's window slides over a sequence, as over an image of one row. @param {any} layer */
+export function oneRow({ stride, padding }) {
+  return { stride: [1, stride], padding: Array.isArray(padding) ? [[0, 0], padding] : padding };
+}
+
 /**
  * Where a sliding window stands: size of its output, and the padding before the first row and column.
  * `same` pads as TensorFlow does: output = ceil(input / stride), the odd pixel behind.

@@ -1,5 +1,5 @@
 // Convolutions: all become conv2d ops. One of one dimension has one row; a transposed one makes what its windows slide over.
-import { imageShape, ONE, refuse, sequenceShape, slide } from "./checks.js";
+import { imageShape, ONE, oneRow, refuse, sequenceShape, slide } from "./checks.js";
 
 /** @import { Model, Value } from "../model.js" */
 
@@ -19,10 +19,9 @@ export const layers = {
     inputs: ONE,
     build(model, layer, [x], field) {
       const [length, channels] = sequenceShape(x, layer, field);
-      const { stride, dilation, kernel, padding, groups, filters } = layer;
+      const { dilation, kernel, groups, filters } = layer;
       const input = [1, length, channels];
-      const oneRow = { stride: [1, stride], padding: Array.isArray(padding) ? [[0, 0], padding] : padding };
-      const geometry = slide(input, oneRow, [1, kernel], [1, dilation], field);
+      const geometry = slide(input, oneRow(layer), [1, kernel], [1, dilation], field);
       requireGroups(channels, layer, field);
       return convolve(model, layer, x, [kernel], { ...geometry, input, groups }, [geometry.size[1], filters]);
     },

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..windows import Floats, Window, conv2d, pair
 from .base import Layer, LayerModel, Shape, with_bias
 from .core import CORE
+from .shape import SHAPE
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,30 @@ def _torch_one_row(
         padded, kernel, weights.get("bias"), window.stride[1], 0, window.dilation[1], window.groups
     )
     return y.permute(0, 2, 1)
+
+
+def _pool_of_one_row(model: LayerModel, kind: str) -> LayerModel:
+    """A pooling over sequences from that over images."""
+
+    def as_image(layer: Layer) -> Layer:
+        fields = {key: (1, layer[key]) for key in ("size", "stride") if layer.get(key) is not None}
+        padding = layer.get("padding", "valid")
+        return (
+            layer
+            | fields
+            | {"type": kind, "padding": padding if isinstance(padding, str) else [[0, 0], padding]}
+        )
+
+    whole = kind.startswith("global")
+    return LayerModel(
+        output=lambda layer, shapes: model.output(as_image(layer), [(1, *shapes[0])])[0 if whole else 1 :],
+        numpy=lambda layer, w, xs: _first_row(model.numpy(as_image(layer), w, [xs[0][:, None]]), whole),
+        torch=lambda layer, w, xs: _first_row(model.torch(as_image(layer), w, [xs[0][:, None]]), whole),
+    )
+
+
+def _first_row(y: Any, whole: bool) -> Any:
+    return y if whole else y[:, 0]
 
 
 def transposed(layer: Layer, shape: Sequence[int]) -> Window:
@@ -115,6 +140,10 @@ LINEAR: dict[str, LayerModel] = {
         torch=_torch_transposed,
         weights=lambda layer, shapes: _kernel(layer, pair(layer["kernel"]), shapes),
     ),
+    **{
+        kind.replace("2d", "1d"): _pool_of_one_row({**CORE, **SHAPE}[kind], kind)
+        for kind in ("max_pool2d", "avg_pool2d", "global_max_pool2d", "global_avg_pool2d")
+    },
     "embedding": LayerModel(
         output=lambda layer, shapes: (shapes[0][0], layer["units"]),
         numpy=lambda _, w, xs: w["kernel"][xs[0].astype(int)],
