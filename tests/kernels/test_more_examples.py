@@ -1,0 +1,161 @@
+"""The other examples, trained in full as their specs stand: regression, an autoencoder, a time series, fine-tuning, MNIST."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_diabetes
+from sklearn.decomposition import PCA
+
+from texelgrad.rng import RandomStream, Stream
+
+from ..tolerances import TRAINED_LOSS_RTOL
+from .harness import BrowserPage
+from .specs import Array, Spec
+from .test_examples import EXAMPLES, digits
+from .test_session import Call, play
+
+ROOT = EXAMPLES.parent
+
+
+def example(name: str) -> Spec:
+    return json.loads((EXAMPLES / f"{name}.json").read_text())
+
+
+def split(spec: Spec, rows: int) -> tuple[Array, Array]:
+    """Rows that train, in the order that the epochs shuffle, and rows that validate."""
+    order = RandomStream(spec["train"]["seed"], Stream.SPLIT).permutation(rows)
+    held_out = int(rows * spec["data"]["validation"]["fraction"])
+    return order[: rows - held_out], order[rows - held_out :]
+
+
+def last_validation(played: dict[str, Any]) -> dict[str, Any]:
+    return [point for point in played["history"] if "val_loss" in point][-1]
+
+
+def with_torch(spec: Spec, x: Array, y: Array, weights: dict[str, Array]) -> tuple[float, float]:
+    """Validation loss and R2 of the same net in PyTorch, float64: the same weights, batches and optimizer."""
+    train, held_out = split(spec, len(x))
+    mean, deviation = x[train].mean(axis=0, dtype=np.float64), x[train].std(axis=0, dtype=np.float64)
+    inputs, targets = torch.tensor((x - mean) / deviation), torch.tensor(y, dtype=torch.float64)
+    w = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in weights.items()}
+
+    def net(rows: Array) -> torch.Tensor:
+        hidden = torch.tanh(inputs[rows] @ w["dense_1.kernel"] + w["dense_1.bias"])
+        return hidden @ w["dense_2.kernel"] + w["dense_2.bias"]
+
+    options = spec["optimizer"]
+    kernels = [value for name, value in w.items() if name.endswith("kernel")]
+    biases = [value for name, value in w.items() if name.endswith("bias")]
+    optimizer = torch.optim.Adam(
+        [{"params": kernels, "weight_decay": options["l2"]}, {"params": biases}], lr=options["lr"]
+    )
+    size, seed = spec["train"]["batch_size"], spec["train"]["seed"]
+    for epoch in range(spec["train"]["epochs"]):
+        order = train[RandomStream(seed, Stream.SHUFFLE, epoch).permutation(len(train))]
+        for first in range(0, len(train), size):
+            rows = order[first : first + size]
+            optimizer.zero_grad()
+            ((net(rows) - targets[rows]) ** 2).mean().backward()
+            optimizer.step()
+    with torch.no_grad():
+        error = float(((net(held_out) - targets[held_out]) ** 2).mean())
+    return error, 1 - error / float(y[held_out].var(dtype=np.float64))
+
+
+def test_regression(browser_page: BrowserPage):
+    """scikit-learn's diabetes: the error of PyTorch in float64 after the same steps."""
+    spec = example("diabetes")
+    x, target = load_diabetes(return_X_y=True, scaled=False)
+    x, y = x.astype(np.float32), ((target[:, None] - 150) / 80).astype(np.float32)
+    calls: list[Call] = [("getWeights",), ("run", {})]
+    played = play(browser_page, spec, x, y, *calls)
+    error, r2 = with_torch(spec, x, y, played["results"][0])
+    point = last_validation(played)
+    assert point["val_loss"] == pytest.approx(error, rel=TRAINED_LOSS_RTOL)
+    assert point["val_r2"] == pytest.approx(r2, abs=TRAINED_LOSS_RTOL)
+    assert r2 > 0.4
+
+
+def test_autoencoder(browser_page: BrowserPage):
+    """Eight numbers a digit: held-out digits come back closer than from eight principal components."""
+    spec = example("autoencoder")
+    x = digits()[0].reshape(-1, 64)
+    train, held_out = split(spec, len(x))
+    pca = PCA(8).fit(x[train])
+    linear = float(((pca.inverse_transform(pca.transform(x[held_out])) - x[held_out]) ** 2).mean())
+    played = play(browser_page, spec, x, x, ("run", {}), ("predict", x[held_out]))
+    error = float(((played["results"][1].astype(np.float64) - x[held_out]) ** 2).mean())
+    assert error < 0.8 * linear
+    assert last_validation(played)["val_mse"] == pytest.approx(error, rel=1e-6)
+
+
+def waves(rows: int, seed: int) -> tuple[Array, Array]:
+    """Sines, squares and triangles of random frequency, phase and height in noise: x [rows, 64, 1], y [rows]."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 3, rows).astype(np.int32)
+    phase = random.uniform(2, 5, (rows, 1)) * np.linspace(0, 1, 64) + random.uniform(0, 1, (rows, 1))
+    sine = np.sin(2 * np.pi * phase)
+    forms = np.stack([sine, np.sign(sine), 2 / np.pi * np.arcsin(sine)])
+    x = random.uniform(0.5, 2, (rows, 1)) * forms[y, np.arange(rows)]
+    return (x + random.normal(scale=0.05, size=x.shape)).astype(np.float32)[:, :, None], y
+
+
+def test_time_series(browser_page: BrowserPage):
+    """The forms of waves: at least 95 % of the held-out ones, and of others that it never saw."""
+    spec = example("time_series")
+    played = play(browser_page, spec, *waves(1200, 1), ("run", {}), ("predict", waves(600, 2)[0]))
+    validation = played["record"]["validation"]
+    assert validation["val_f1"] >= 0.95
+    assert validation["val_f1"] == max(point.get("val_f1", 0) for point in played["history"])
+    accuracy = (played["results"][1].argmax(axis=1) == waves(600, 2)[1]).mean()
+    assert accuracy >= 0.95
+
+
+def test_fine_tuning(browser_page: BrowserPage):
+    """Convolutions trained on the digits 0 to 4 and frozen tell 5 to 9 apart after a tenth of the steps."""
+    tuned = example("fine_tune")
+    x, y = digits()
+    low, high = y < 5, y >= 5
+    base = json.loads(json.dumps(tuned))
+    del base["fine_tune"]
+    base["train"]["steps"] = 10 * tuned["train"]["steps"]
+    base["optimizer"]["lr"] = 0.003
+    for layer in base["model"]["layers"]:
+        layer.pop("trainable", None)
+    first = play(browser_page, base, x[low], y[low], ("run", {}), ("weightsFile",), ("getWeights",))
+    assert last_validation(first)["val_accuracy"] >= 0.98
+    file, learnt = first["results"][1:]
+    calls: list[Call] = [("run", {}), ("getWeights",)]
+    played = play(browser_page, tuned, x[high], y[high] - 5, *calls, initialWeightsFile=file)
+    after = played["results"][1]
+    for name in ("conv2d_1.kernel", "conv2d_1.bias", "conv2d_2.kernel", "conv2d_2.bias"):
+        np.testing.assert_array_equal(after[name], learnt[name])
+    assert not np.array_equal(after["head.kernel"], learnt["head.kernel"])
+    assert played["step"] * 10 == first["step"]
+    assert last_validation(played)["val_accuracy"] >= 0.93
+
+
+@pytest.mark.full
+def test_mnist(browser_page: BrowserPage, tmp_path: Path):
+    """At least 98 % of 2,000 held-out digits of MNIST; the confusion matrix counts the same."""
+    file = tmp_path / "mnist.npz"
+    subprocess.run([sys.executable, ROOT / "scripts" / "mnist_npz.py", file], check=True)
+    data = np.load(file)
+    spec = example("mnist_cnn")
+    calls = [("run", {})]
+    options: dict[str, Any] = {}
+    played = browser_page.call(
+        "/tests/kernels/session_page.js", "play", spec, data["x"], data["y"], calls, options, timeout_s=900
+    )
+    validation = played["record"]["validation"]
+    matrix = np.array(validation["val_confusion_matrix"])
+    assert matrix.sum() == 2000
+    assert validation["val_accuracy"] == matrix.trace() / 2000 >= 0.98
