@@ -61,8 +61,7 @@ def held_out(spec: Spec, rows: int) -> Array:
     ]
 
 
-@pytest.mark.parametrize(("sizes", "loss"), NETS)
-@pytest.mark.parametrize("rows", [60, 3500])
+@pytest.mark.parametrize(("sizes", "loss", "rows"), [*((*net, 60) for net in NETS), (*NETS[0], 3500)])
 def test_metrics_of_a_validation(browser_page: BrowserPage, sizes: tuple[int, ...], loss: str, rows: int):
     """scikit-learn's, of the outputs that predict gives for the held-out rows; also of evaluate, also on more rows than are staged at once."""
     x, y = data_for(rows, sizes[0], sizes[-1], loss)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import MAX_TRIPS, Activation, LayerShape, Refused, Sums, Trainable, Value
+from texelgrad.layers.base import MAX_TRIPS, Activation, LayerShape, Refused, Shape, Sums, Trainable, Value
 from texelgrad.spec_fields import Float32
 
 _BLOCK = 64  # texels or pixels that a fragment adds up before it goes on
@@ -28,6 +28,10 @@ class Norm(Trainable):
         (x,) = values
         weights = (1, 1, sums.channels)
         return LayerShape(x.held, x.held, weights, pixels=sums.pixels, sums=sums), x
+
+    def tensors(self, shape: LayerShape) -> dict[str, Shape]:
+        """gamma and beta."""
+        return {"gamma": (shape.output[-1],), "beta": (shape.output[-1],)}
 
     def pixels_and_channels(self, values: Sequence[Value], field: str) -> tuple[int, int]:
         """Of a value, as held. Raises Refused for a flattened image."""
@@ -97,6 +101,11 @@ class BatchNorm(Norm):
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """Statistics of the batch; those of one value are none."""
         return self.normalized(values, Sums(*self.pixels_and_channels(values, field)))
+
+    def tensors(self, shape: LayerShape) -> dict[str, Shape]:
+        """The running statistics too."""
+        channels = (shape.output[-1],)
+        return super().tensors(shape) | {"running_mean": channels, "running_var": channels}
 
 
 def texels_of_group(own: int, groups: int) -> int:
