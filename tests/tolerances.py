@@ -16,6 +16,9 @@ MERGED_RTOL = 1e-10
 # Mean, deviation and offset of float32 numbers, of which each was rounded once.
 NORMALIZED_TOL = 1e-6
 
+# Orthogonal matrices of float32: the products of their columns sum up to 50 elements of at most 1, each rounded once.
+ORTHOGONAL_ATOL = 5e-7
+
 # Learning rates in JavaScript and Python: one formula, but each has its own cos and pow.
 SCHEDULE_RTOL = 1e-14
 

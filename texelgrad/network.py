@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from texelgrad.errors import Fault
 from texelgrad.layers import ActivationLayer, Flatten, Layer, Reshape
-from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value
+from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value, init_faults
 
 INPUT = "input"
 RESERVED = (INPUT, "x", "target", "loss", "correct")
@@ -29,6 +29,8 @@ def shape_faults(model_input: Sequence[int], layers: Sequence[Layer]) -> Iterato
         faults = [item for item in found if isinstance(item, Fault)]
         yield from faults
         shapes = [item for item in found if isinstance(item, LayerShape)]
+        for shape in shapes:
+            yield from init_faults(layers[shape.index], shape.weights, f"model.layers.{shape.index}")
         if not faults and not any(shape.weights and not shape.frozen for shape in shapes):
             yield Fault("model.layers", "no layer has weights to train", None, "one that is trainable")
 

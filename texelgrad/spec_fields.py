@@ -12,7 +12,7 @@ from texelgrad.spec_legal import NOT_AVAILABLE
 MAX_STEPS = 2**31 - 1
 FLOAT32_TINY = 1.1754943508222875e-38
 """Smaller numbers are flushed to zero by GPUs."""
-_FLOAT32_MAX = 3.4028234663852886e38
+FLOAT32_MAX = 3.4028234663852886e38
 
 
 def _refuse(value: Any) -> None:
@@ -46,7 +46,7 @@ def _no_bool(value: Any) -> Any:
 Whole = BeforeValidator(_no_bool)
 """Beside a Literal of numbers: true and false are none."""
 
-Float32 = Annotated[float, Field(allow_inf_nan=False, le=_FLOAT32_MAX)]
+Float32 = Annotated[float, Field(allow_inf_nan=False, le=FLOAT32_MAX)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 

@@ -14,7 +14,7 @@ import { layerTypes } from "./layers/index.js";
 /**
  * A parameter as the user sees it. Its matrix is exported as `<layer>.<names.kernel>` with `shape`, its bias row, where it has one, as
  * `<layer>.<names.bias>` with [columns].
- * @typedef {{tensor: string, layer: string, shape: number[], fanIn: number, fanOut: number, init: string, bias: boolean,
+ * @typedef {{tensor: string, layer: string, shape: number[], fanIn: number, fanOut: number, init: string|number, biasInit: string|number, bias: boolean,
  *   trainable: boolean, names: {kernel: string, bias: string}}} Parameter
  */
 
@@ -96,7 +96,7 @@ export class Model {
     const { trainable = true, lr_multiplier: multiplier = 1 } = layer;
     const training = trainable ? { multiplier, decay } : null;
     const tensor = this.graph.add({ name: layer.name, kind: "parameter", shape: blocks, batched: false, bias, training });
-    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init, bias, trainable, names });
+    this.parameters.push({ tensor, layer: layer.name, shape, fanIn, fanOut, init, biasInit: layer.bias_init ?? "zeros", bias, trainable, names });
     return tensor;
   }
 

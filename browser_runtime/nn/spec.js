@@ -2,6 +2,7 @@
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
+import { MAX_ORTHOGONAL } from "./initializers.js";
 import { losses, lossOf, lossType } from "./losses.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
@@ -193,15 +194,17 @@ function nameLayers(layers) {
       if (typeof layer[sides] === "number") layer[sides] = [[layer[sides], layer[sides]], [layer[sides], layer[sides]]];
     }
     // Xavier and Glorot are one man, Xavier Glorot; one name in plans and records.
-    if ("init" in layer) layer.init = (layer.init ?? (RELU_LIKE.includes(layer.activation) ? "he_uniform" : "glorot_uniform")).replace("xavier", "glorot");
+    if ("init" in layer) layer.init ??= RELU_LIKE.includes(layer.activation) ? "he_uniform" : "glorot_uniform";
+    if (typeof layer.init === "string") layer.init = layer.init.replace("xavier", "glorot");
   }
 }
 
 /** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
 function betweenShapes(spec, faults) {
   try {
-    const { graph, output, outputShape } = buildModel(spec, { training: true });
+    const { graph, output, outputShape, parameters } = buildModel(spec, { training: true });
     const fault = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {string} */ message) => faults.push({ field, value, message });
+    initFaults(spec, parameters, fault);
     lossFaults(spec, graph.tensor(output).shape, fault);
     outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), fault);
   } catch (error) {
@@ -220,6 +223,19 @@ function layerFaults(spec, fault) {
   const { activation = "linear" } = layers.at(-1);
   const type = lossType(spec);
   if (losses[type].logits && activation !== "linear") fault(`model.layers.${layers.length - 1}.activation`, activation, `${type} takes logits; legal: linear`);
+}
+
+/**
+ * What would take too long to make orthogonal.
+ * @param {any} spec @param {import("./model.js").Parameter[]} parameters @param {(field: string, value: unknown, message: string) => void} fault
+ */
+function initFaults(spec, parameters, fault) {
+  for (const { layer, init, shape } of parameters) {
+    const [size, columns] = [shape.reduce((a, b) => a * b, 1), /** @type {number} */ (shape.at(-1))];
+    if (init !== "orthogonal" || size * Math.min(columns, size / columns) <= MAX_ORTHOGONAL) continue;
+    const index = spec.model.layers.findIndex((/** @type {any} */ { name }) => name === layer);
+    fault(`model.layers.${index}.init`, init, `takes too long for ${size / columns} x ${columns} weights; legal: another, or rows * columns * the smaller of them up to ${MAX_ORTHOGONAL}`);
+  }
 }
 
 /**

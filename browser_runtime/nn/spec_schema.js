@@ -1037,10 +1037,22 @@ export const specSchema = {
           "type": "string"
         },
         "bias_init": {
-          "const": "zeros",
+          "anyOf": [
+            {
+              "enum": [
+                "zeros",
+                "ones"
+              ],
+              "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
+            }
+          ],
           "default": "zeros",
-          "title": "Bias Init",
-          "type": "string"
+          "title": "Bias Init"
         },
         "dilation": {
           "default": 1,
@@ -1069,12 +1081,26 @@ export const specSchema = {
               "enum": [
                 "glorot_uniform",
                 "glorot_normal",
+                "glorot_truncated_normal",
                 "he_uniform",
                 "he_normal",
+                "he_truncated_normal",
+                "lecun_uniform",
+                "lecun_normal",
+                "lecun_truncated_normal",
                 "xavier_uniform",
-                "xavier_normal"
+                "xavier_normal",
+                "xavier_truncated_normal",
+                "orthogonal",
+                "zeros",
+                "ones"
               ],
               "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
             },
             {
               "type": "null"
@@ -1210,10 +1236,22 @@ export const specSchema = {
           "type": "string"
         },
         "bias_init": {
-          "const": "zeros",
+          "anyOf": [
+            {
+              "enum": [
+                "zeros",
+                "ones"
+              ],
+              "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
+            }
+          ],
           "default": "zeros",
-          "title": "Bias Init",
-          "type": "string"
+          "title": "Bias Init"
         },
         "dilation": {
           "anyOf": [
@@ -1256,12 +1294,26 @@ export const specSchema = {
               "enum": [
                 "glorot_uniform",
                 "glorot_normal",
+                "glorot_truncated_normal",
                 "he_uniform",
                 "he_normal",
+                "he_truncated_normal",
+                "lecun_uniform",
+                "lecun_normal",
+                "lecun_truncated_normal",
                 "xavier_uniform",
-                "xavier_normal"
+                "xavier_normal",
+                "xavier_truncated_normal",
+                "orthogonal",
+                "zeros",
+                "ones"
               ],
               "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
             },
             {
               "type": "null"
@@ -1430,10 +1482,22 @@ export const specSchema = {
           "type": "string"
         },
         "bias_init": {
-          "const": "zeros",
+          "anyOf": [
+            {
+              "enum": [
+                "zeros",
+                "ones"
+              ],
+              "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
+            }
+          ],
           "default": "zeros",
-          "title": "Bias Init",
-          "type": "string"
+          "title": "Bias Init"
         },
         "dilation": {
           "anyOf": [
@@ -1468,12 +1532,26 @@ export const specSchema = {
               "enum": [
                 "glorot_uniform",
                 "glorot_normal",
+                "glorot_truncated_normal",
                 "he_uniform",
                 "he_normal",
+                "he_truncated_normal",
+                "lecun_uniform",
+                "lecun_normal",
+                "lecun_truncated_normal",
                 "xavier_uniform",
-                "xavier_normal"
+                "xavier_normal",
+                "xavier_truncated_normal",
+                "orthogonal",
+                "zeros",
+                "ones"
               ],
               "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
             },
             {
               "type": "null"
@@ -1794,10 +1872,22 @@ export const specSchema = {
           "type": "string"
         },
         "bias_init": {
-          "const": "zeros",
+          "anyOf": [
+            {
+              "enum": [
+                "zeros",
+                "ones"
+              ],
+              "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
+            }
+          ],
           "default": "zeros",
-          "title": "Bias Init",
-          "type": "string"
+          "title": "Bias Init"
         },
         "init": {
           "anyOf": [
@@ -1805,12 +1895,26 @@ export const specSchema = {
               "enum": [
                 "glorot_uniform",
                 "glorot_normal",
+                "glorot_truncated_normal",
                 "he_uniform",
                 "he_normal",
+                "he_truncated_normal",
+                "lecun_uniform",
+                "lecun_normal",
+                "lecun_truncated_normal",
                 "xavier_uniform",
-                "xavier_normal"
+                "xavier_normal",
+                "xavier_truncated_normal",
+                "orthogonal",
+                "zeros",
+                "ones"
               ],
               "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
             },
             {
               "type": "null"
@@ -1938,12 +2042,26 @@ export const specSchema = {
               "enum": [
                 "glorot_uniform",
                 "glorot_normal",
+                "glorot_truncated_normal",
                 "he_uniform",
                 "he_normal",
+                "he_truncated_normal",
+                "lecun_uniform",
+                "lecun_normal",
+                "lecun_truncated_normal",
                 "xavier_uniform",
-                "xavier_normal"
+                "xavier_normal",
+                "xavier_truncated_normal",
+                "orthogonal",
+                "zeros",
+                "ones"
               ],
               "type": "string"
+            },
+            {
+              "maximum": 3.4028234663852886e+38,
+              "minimum": -3.4028234663852886e+38,
+              "type": "number"
             },
             {
               "type": "null"

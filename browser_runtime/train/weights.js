@@ -47,9 +47,9 @@ export function seededWeights({ parameters, buffers }, seed) {
   /** @type {Weights} */
   const weights = {};
   parameters.forEach((parameter, parameterIndex) => {
-    const { fanIn, fanOut, init } = parameter;
+    const { fanIn, fanOut, init, biasInit } = parameter;
     for (const { part, name, shape } of partsOf(parameter)) {
-      const data = part === "kernel" ? initialize(init, shape, { fanIn, fanOut, seed, parameterIndex }) : new Float32Array(size(shape));
+      const data = part === "kernel" ? initialize(init, shape, { fanIn, fanOut, seed, parameterIndex }) : initialize(biasInit, shape);
       weights[name] = { shape, data };
     }
   });

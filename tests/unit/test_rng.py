@@ -11,6 +11,7 @@ import pytest
 from texelgrad.rng import RandomStream, Stream, log, threefry2x32
 
 from ..node import NodeError, call
+from tests.tolerances import ORTHOGONAL_ATOL
 
 PROBE = "/tests/kernels/random_probe.js"
 # Random123's kat_vectors, "threefry2x32 20": counter, key, words
@@ -147,9 +148,51 @@ def test_normal_initializers(family: str):
 
 
 def test_constant_initializers():
-    """zeros and constant fill the shape."""
+    """zeros, ones and a number fill the shape."""
     assert call(PROBE, "initialize", "zeros", [3, 2]).tolist() == [0] * 6
-    assert call(PROBE, "initialize", "constant", [3], {"value": 0.5}).tolist() == [0.5] * 3
+    assert call(PROBE, "initialize", "ones", [2]).tolist() == [1] * 2
+    assert call(PROBE, "initialize", 0.5, [3]).tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize("family", VARIANCES)
+def test_truncated_normal_initializers(family: str):
+    """The stream's normals but for those beyond 2, wider by so much that the variance is what the family promises."""
+    got = call(PROBE, "initialize", f"{family}_truncated_normal", [300, 200], FANS)
+    drawn = RandomStream(9, Stream.INIT, 3).normal(80_000)
+    kept = drawn[np.abs(drawn) <= 2][:60_000]
+    density = math.exp(-2) / math.sqrt(2 * math.pi)  # of a normal at 2
+    cut = math.sqrt(1 - 2 * 2 * density / math.erf(math.sqrt(2)))
+    expected = kept * math.sqrt(VARIANCES[family]) / cut
+    np.testing.assert_allclose(got.reshape(-1), expected, rtol=2.0**-23)
+    assert abs(got.var() / VARIANCES[family] - 1) < 0.02
+    assert np.abs(got).max() <= 2 * math.sqrt(VARIANCES[family]) / cut * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("shape", [[1, 1], [5, 5], [40, 7], [7, 40], [3, 3, 4, 10], [2, 1, 3, 50]])
+def test_orthogonal_initializer(shape: list[int]):
+    """Orthonormal columns, or rows where there are fewer, as PyTorch's; the stream's numbers by Gram and Schmidt, with a positive diagonal."""
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    got = call(PROBE, "initialize", "orthogonal", shape, FANS).reshape(rows, columns).astype(np.float64)
+    gram = got.T @ got if rows >= columns else got @ got.T
+    np.testing.assert_allclose(gram, np.eye(min(rows, columns)), atol=ORTHOGONAL_ATOL)
+    long, short = max(rows, columns), min(rows, columns)
+    drawn = RandomStream(9, Stream.INIT, 3).normal(rows * columns).reshape(long, short)
+    q, r = np.linalg.qr(drawn)
+    expected = q * np.sign(np.diag(r))
+    np.testing.assert_allclose(got if rows >= columns else got.T, expected, atol=ORTHOGONAL_ATOL)
+
+
+def test_orthogonal_matrices_have_no_preferred_direction():
+    """Means of single elements over 300 seeds, within 5 standard errors of 0, and their squares of 1 / n."""
+    found = np.stack(
+        [
+            call(PROBE, "initialize", "orthogonal", [4, 4], FANS | {"seed": seed}).reshape(4, 4)
+            for seed in range(300)
+        ]
+    )
+    assert np.abs(found.mean(axis=0)).max() < 5 * math.sqrt(1 / 4 / 300)
+    # the square of an element has the variance 2 (n - 1) / (n^2 (n + 2))
+    assert np.abs((found**2).mean(axis=0) - 1 / 4).max() < 5 * math.sqrt(6 / 96 / 300)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +201,6 @@ def test_constant_initializers():
         ("he", FANS, "no initializer he; use one of glorot_uniform"),
         ("glorot_uniform", {"fanIn": 3, "seed": 1, "parameterIndex": 0}, "needs fanOut"),
         ("he_normal", {"fanIn": 3, "parameterIndex": 0}, "needs seed"),
-        ("constant", {}, "needs value"),
     ],
 )
 def test_initializers_say_what_is_missing(kind: str, options: dict[str, float], message: str):

@@ -145,8 +145,14 @@ def test_xavier_is_glorot():
             "model.layers.1.activation",
             "hard_sigmoid, hard_swish or softmax",
         ),
-        ("model.layers.1.init", "zeros", "model.layers.1.init", "glorot_uniform"),
-        ("model.layers.1.bias_init", "ones", "model.layers.1.bias_init", "zeros"),
+        (
+            "model.layers.1.init",
+            "uniform",
+            "model.layers.1.init",
+            "glorot_uniform, glorot_normal, glorot_truncated",
+        ),
+        ("model.layers.1.bias_init", "twos", "model.layers.1.bias_init", "zeros or ones, or a number"),
+        ("model.layers.1.bias_init", -1e39, "model.layers.1.bias_init", "-3.40282e+38 <= bias_init"),
         ("model.layers.1.use_bias", 0, "model.layers.1.use_bias", "true or false"),
         ("model.layers.1.name", "a b", "model.layers.1.name", "a string that matches"),
         (

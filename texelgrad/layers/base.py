@@ -10,12 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from texelgrad.errors import Fault
-from texelgrad.spec_fields import Float32, Name, Strict
+from texelgrad.spec_fields import FLOAT32_MAX, Float32, Name, Strict
 
 Shape = tuple[int, ...]
 Init = Literal[
-    "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal"
-]
+    "glorot_uniform", "glorot_normal", "glorot_truncated_normal", "he_uniform", "he_normal",
+    "he_truncated_normal", "lecun_uniform", "lecun_normal", "lecun_truncated_normal",
+    "xavier_uniform", "xavier_normal", "xavier_truncated_normal", "orthogonal", "zeros", "ones",
+]  # fmt: skip
+Number = Annotated[Float32, Field(ge=-FLOAT32_MAX)]
+MAX_ORTHOGONAL = 2**31
+"""Multiply-adds of an orthogonal matrix that nobody should have to wait for longer: about 8 s."""
 Activation = Literal[
     "linear", "relu", "leaky_relu", "elu", "gelu", "silu", "sigmoid", "tanh", "softplus",
     "hard_sigmoid", "hard_swish", "softmax",
@@ -35,6 +40,22 @@ ROW_LANES = 32
 
 MAX_SOFTMAX_CHANNELS = (MAX_TRIPS // ROWS - 4) // 10 * 4
 """A fragment goes through the channels of ROWS pixels twice, 5 trips for 4 of them, and 4 trips besides."""
+
+
+def init_of(given: Init | float | None, default: Init) -> Init | float:
+    """An initialiser with its default filled in; Xavier and Glorot are one man, Xavier Glorot."""
+    init = default if given is None else given
+    return cast(Init, init.replace("xavier", "glorot")) if isinstance(init, str) else init
+
+
+def init_faults(layer: LayerBase, weights: tuple[int, int, int] | None, field: str) -> Iterator[Fault]:
+    """What would take too long to make orthogonal."""
+    if weights and getattr(layer, "init", None) == "orthogonal":
+        rows, columns = weights[0] * weights[1], weights[2]
+        if rows * columns * min(rows, columns) > MAX_ORTHOGONAL:
+            message = f"takes too long for {rows} x {columns} weights"
+            legal = f"another, or rows * columns * the smaller of them up to {MAX_ORTHOGONAL}"
+            yield Fault(f"{field}.init", message, "orthogonal", legal)
 
 
 class Refused(Exception):
@@ -150,16 +171,15 @@ class Weighted(Trainable):
     """What layers with a kernel and a bias have in common."""
 
     activation: Activation = "linear"
-    init: Init | None = Field(
+    init: Init | Number | None = Field(
         default=None, description="Defaults to he_uniform for relu and its like, else glorot_uniform."
     )
-    bias_init: Literal["zeros"] = "zeros"
+    bias_init: Literal["zeros", "ones"] | Number = "zeros"
     use_bias: bool = True
 
     @model_validator(mode="after")
     def _fill_in(self) -> Self:
-        init = self.init or ("he_uniform" if self.activation in RELU_LIKE else "glorot_uniform")
-        self.init = cast(Init, init.replace("xavier", "glorot"))
+        self.init = init_of(self.init, "he_uniform" if self.activation in RELU_LIKE else "glorot_uniform")
         return self
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import Init, LayerBase, LayerShape, Refused, Trainable, Value
+from texelgrad.layers.base import Init, LayerBase, LayerShape, Number, Refused, Trainable, Value, init_of
 
 
 class Embedding(Trainable):
@@ -18,11 +18,11 @@ class Embedding(Trainable):
     type: Literal["embedding"]
     vocabulary: Annotated[int, Field(ge=1, le=2**24, description="Numbers are from 0 to vocabulary - 1.")]
     units: Annotated[int, Field(ge=1, le=65536)]
-    init: Init | None = Field(default=None, description="Defaults to glorot_uniform.")
+    init: Init | Number | None = Field(default=None, description="Defaults to glorot_uniform.")
 
     @model_validator(mode="after")
     def _fill_in(self) -> Self:
-        self.init = cast(Init, (self.init or "glorot_uniform").replace("xavier", "glorot"))
+        self.init = init_of(self.init, "glorot_uniform")
         return self
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
