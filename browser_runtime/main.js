@@ -53,7 +53,8 @@ async function work() {
   /** @type {Job} */
   const job = await (await get("job")).json();
   const { spec } = job;
-  const begun = job.initial && !job.resume ? new Uint8Array(await (await get(job.initial.url)).arrayBuffer()) : undefined;
+  // One that resumes has its weights, but may need to know what its inputs go through.
+  const begun = job.initial && (!job.resume || spec.data.normalize === "inherit") ? new Uint8Array(await (await get(job.initial.url)).arrayBuffer()) : undefined;
   const session = await compile(spec, {
     backend: spec.backend,
     shaderUrl: address("shaders/bundle.json"),

@@ -184,7 +184,8 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
     if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
         yield from optimizer.faults()
     names = {str(layer.name) for layer in model.layers} if model else set[str]()
-    yield from weights_faults(sections.get("fine_tune"), sections.get("predict"), names)
+    normalize = data.normalize if data and ("fine_tune" in sections) else None
+    yield from weights_faults(sections.get("fine_tune"), sections.get("predict"), names, normalize)
     if metrics := sections.get("metrics"):
         yield from metric_faults(metrics, loss_type(sections.get("loss")), _outputs(model))
     if train and train.early_stopping and "metrics" in sections:

@@ -46,8 +46,9 @@ class Data(Strict):
     dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
     synthetic: Synthetic | None = None
     validation: Validation = Field(default_factory=Validation)
-    normalize: Literal["none", "standard", "minmax"] = Field(
-        default="none", description="Fitted on the training rows; each feature or channel by itself."
+    normalize: Literal["none", "standard", "minmax", "inherit"] = Field(
+        default="none",
+        description="Fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
     )
 
 

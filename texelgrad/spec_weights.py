@@ -31,9 +31,14 @@ class Predict(Strict):
     job: _Job = Field(description="The job that trained it.")
 
 
-def weights_faults(fine_tune: FineTune | None, predict: Predict | None, names: set[str]) -> Iterator[Fault]:
+def weights_faults(
+    fine_tune: FineTune | None, predict: Predict | None, names: set[str], normalize: str | None
+) -> Iterator[Fault]:
     """What is wrong whatever the files; `names` are the layers'."""
     if fine_tune is None:
+        if normalize == "inherit":
+            legal = "none, standard or minmax; or fine_tune"
+            yield Fault("data.normalize", "needs weights to begin with", normalize, legal)
         return
     if predict is not None:
         yield Fault("fine_tune", "a job trains or predicts", None, "null with predict")

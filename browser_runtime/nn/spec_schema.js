@@ -1821,11 +1821,12 @@ export const specSchema = {
         },
         "normalize": {
           "default": "none",
-          "description": "Fitted on the training rows; each feature or channel by itself.",
+          "description": "Fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
           "enum": [
             "none",
             "standard",
-            "minmax"
+            "minmax",
+            "inherit"
           ],
           "title": "Normalize",
           "type": "string"

@@ -61,7 +61,8 @@ export class Session {
     try {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
       const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
-      const normalization = spec.predict ? normalizationOf(initialWeights) : prepared.normalization;
+      const inherits = spec.predict || spec.data.normalize === "inherit";
+      const normalization = inherits ? normalizationOf(initialWeights) : prepared.normalization;
       session = new Session({ device, spec, plan, executable, data: read, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels, signal);
       const begun = beginning(plan, spec, initialWeights);
@@ -468,5 +469,5 @@ async function prepare(spec, { x, y }, labels, outputShape, signal) {
   const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs), signal) : null;
   const rows = split(spec, x.shape[0], classes);
   const { normalize } = spec.data;
-  return { ...rows, normalization: normalize === "none" ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs), signal) };
+  return { ...rows, normalization: ["none", "inherit"].includes(normalize) ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs), signal) };
 }

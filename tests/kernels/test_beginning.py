@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from ..tolerances import PREDICTION_RTOL
 from .harness import BrowserPage, PageError
+from .nets import forward
 from .specs import Array, Spec, data_for, mlp, weights_for
 from .test_session import LOSS, SIZES, play
 
@@ -78,6 +80,21 @@ def test_a_fine_tuned_run_resumes(browser_page: BrowserPage):
     half = play(browser_page, spec, X, Y, ("run", {"steps": 5}), ("checkpoint",), initialWeightsFile=file)
     again = play(browser_page, spec, X, Y, ("restore", half["results"][-1]), ("run", {}), ("weightsFile",))
     assert again["results"][-1].tobytes() == whole["results"][-1].tobytes()
+
+
+def test_inputs_are_normalised_as_the_file_says(browser_page: BrowserPage):
+    """`inherit` takes offset and scale from the file that trained before, and passes them on."""
+    spec = mlp(SIZES, LOSS) | {"fine_tune": {}, "data": {"normalize": "inherit"}}
+    offset, scale = np.arange(5.0), np.linspace(0.5, 2, 5)
+    file = file_of(WEIGHTS | {"input.offset": offset, "input.scale": scale})
+    played = play(browser_page, spec, X, Y, ("predict", X), ("weightsFile",), initialWeightsFile=file)
+    expected = forward(spec, WEIGHTS, ((X - offset) * scale).astype(np.float32))
+    got = played["results"][0]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max())
+    again = safetensors.numpy.load(played["results"][1].tobytes())
+    np.testing.assert_array_equal(again["input.offset"], offset)
+    np.testing.assert_array_equal(again["input.scale"], scale)
+    assert played["record"]["normalization"]["scale"] == scale.tolist()
 
 
 @pytest.mark.parametrize("loss", [LOSS, "bce", "mse"])

@@ -294,6 +294,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("fine_tune", {"job": "job_" + "0" * 26, "weights": "art_" + "0" * 26}, "fine_tune", "one of job and weights"),
     ("fine_tune", {"layers": ["dense_1", "dense_3"]}, "fine_tune.layers.1", "dense_1, dense_2"),
     ("predict", {}, "predict.job", ""),
+    ("data", {"normalize": "inherit"}, "data.normalize", "fine_tune"),
     ("spec_version", 2, "spec_version", "1"),
     ("name", "x" * 201, "name", "200"),
     ("name", "a\nb", "name", ""),
