@@ -39,7 +39,9 @@ void main() {
 #else
 #define OUT(i) { \
     int row = group * ROWS + i; \
-    STORE(oDX[i], padded(activationGrad(total[i], Y_at(Y_row(row), Y_column(k))), k, row)); }
+    Y_Row y = Y_row(row); \
+    Y_Column column = Y_column(k); \
+    STORE(oDX[i], padded(activationGrad(total[i], Y_at(y, column)), k, row)); }
 #endif
   EACH_ROW(OUT)
 }

@@ -16,30 +16,33 @@
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8
 #define MULTIPLY(j) { \
-  vec4 d = DY_at(DY_rowAt(m, j), column); \
+  DY_Row gradient = DY_rowAt(m, j); \
   X_Row row = X_rowAt(m, j); \
-  vec4 x = X_at(row, input0); \
+  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
   x = isWide ? X_at(row, input1) : vec4(0.); \
   part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d; }
 #elif ROWS == 4
 #define MULTIPLY(j) { \
-  vec4 d = DY_at(DY_rowAt(m, j), column); \
-  vec4 x = X_at(X_rowAt(m, j), input0); \
+  DY_Row gradient = DY_rowAt(m, j); \
+  X_Row row = X_rowAt(m, j); \
+  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; }
 #elif ROWS == 2
 #define MULTIPLY(j) { \
-  vec4 d = DY_at(DY_rowAt(m, j), column); \
-  vec4 x = X_at(X_rowAt(m, j), input0); \
+  DY_Row gradient = DY_rowAt(m, j); \
+  X_Row row = X_rowAt(m, j); \
+  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   x.xy = (group & 1) == 0 ? x.xy : x.zw; \
   part[0] += x.x * d; part[1] += x.y * d; }
 #else
 #define MULTIPLY(j) { \
-  vec4 d = DY_at(DY_rowAt(m, j), column); \
-  vec4 x = X_at(X_rowAt(m, j), input0); \
+  DY_Row gradient = DY_rowAt(m, j); \
+  X_Row row = X_rowAt(m, j); \
+  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   part[0] += x[group & 3] * d; }
 #endif
-#define SUM_BIAS(j) part[0] += DY_at(DY_rowAt(m, j), column);
+#define SUM_BIAS(j) { DY_Row gradient = DY_rowAt(m, j); part[0] += DY_at(gradient, column); }
 
 void main() {
   ivec2 place = fragmentPlace();

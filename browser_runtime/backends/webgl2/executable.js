@@ -10,13 +10,16 @@ import { Steps } from "./steps.js";
 /** @import { Draw, Lowered, Place } from "./lower.js" */
 
 /**
- * A draw with its GL objects. `framebuffers[parity]` holds one framebuffer, or one for each batch in flight.
- * @typedef {{program: WebGLProgram, draw: Draw, textures: [WebGLTexture[], WebGLTexture[]], framebuffers: [WebGLFramebuffer[], WebGLFramebuffer[]],
+ * A draw with its GL objects; `textures[parity][i]` is bound to `units[i]`. `framebuffers[parity]` holds one framebuffer, or one for each batch in flight.
+ * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: [WebGLTexture[], WebGLTexture[]], framebuffers: [WebGLFramebuffer[], WebGLFramebuffer[]],
  *   perSlot: boolean, width: number, height: number}} Dispatch
  */
 
 /** Sums of one batch: its loss (mean over the batch in training, sum over the rows in evaluation), whether that is finite, right predictions.
  * @typedef {{loss: number, finite: boolean, correct: number}} Sums */
+
+/** Texture units that every device has. */
+const UNITS = 16;
 
 export class Executable {
   /**
@@ -64,8 +67,10 @@ export class Executable {
     this.prepared = 0;
     /** Which of the ping-pong textures holds the parameters. */
     this.parity = 0;
-    /** @type {(WebGLTexture|null)[]} */
+    /** By texture unit. @type {(WebGLTexture|null)[]} */
     this.bound = [];
+    /** The unit that a texture, or the pair that takes turns, keeps from draw to draw, so that it is bound once. @type {Map<number, number>} */
+    this.units = new Map();
 
     const get = (/** @type {Draw} */ draw) => this.dispatch(draw, /** @type {WebGLProgram} */ (programs.get(draw)));
     const { phases, gathers, reductions } = lowered;
@@ -84,16 +89,31 @@ export class Executable {
   /** @param {Draw} draw @param {WebGLProgram} program @returns {Dispatch} */
   dispatch(draw, program) {
     const { gl } = this;
+    const units = this.device.programs.units(program, () => this.chooseUnits(draw));
     gl.useProgram(program);
-    draw.reads.forEach(({ name }, unit) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), unit));
+    draw.reads.forEach(({ name }, i) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), units[i]));
     const textures = (/** @type {0|1} */ parity) => draw.reads.map(({ slots }) => this.textures[slots[parity]]);
     /** @type {WebGLFramebuffer[]} */
     const even = [];
     const pingPong = draw.writes.some(({ slots }) => slots[0] !== slots[1]);
     return {
-      program, draw, textures: [textures(0), textures(1)], framebuffers: [even, pingPong ? [] : even],
+      program, draw, units, textures: [textures(0), textures(1)], framebuffers: [even, pingPong ? [] : even],
       perSlot: draw.writes.some(({ layers }) => layers === "slot"), width: draw.width, height: draw.height,
     };
+  }
+
+  /** Each texture's own unit, or the next that the draw leaves free. @param {Draw} draw @returns {number[]} by its reads */
+  chooseUnits(draw) {
+    /** @type {number[]} */
+    const taken = [];
+    for (const { slots } of draw.reads) {
+      const key = Math.min(...slots);
+      if (!this.units.has(key)) this.units.set(key, this.units.size % UNITS);
+      let unit = /** @type {number} */ (this.units.get(key));
+      while (taken.includes(unit)) unit = (unit + 1) % UNITS;
+      taken.push(unit);
+    }
+    return taken;
   }
 
   /** The framebuffer of a dispatch, made when it is first needed. @param {Dispatch} dispatch @param {number} parity @param {number} slot */
@@ -131,11 +151,12 @@ export class Executable {
       gl.bindFramebuffer(gl.FRAMEBUFFER, dispatch.framebuffers[/** @type {0|1} */ (parity)][dispatch.perSlot ? slot : 0] ?? this.framebuffer(dispatch, parity, slot));
       gl.viewport(0, 0, dispatch.width, dispatch.height);
       const textures = dispatch.textures[/** @type {0|1} */ (parity)];
-      for (let unit = 0; unit < textures.length; unit++) {
-        if (bound[unit] === textures[unit]) continue;
+      for (let i = 0; i < textures.length; i++) {
+        const unit = dispatch.units[i];
+        if (bound[unit] === textures[i]) continue;
         gl.activeTexture(gl.TEXTURE0 + unit);
-        gl.bindTexture(gl.TEXTURE_2D_ARRAY, textures[unit]);
-        bound[unit] = textures[unit];
+        gl.bindTexture(gl.TEXTURE_2D_ARRAY, textures[i]);
+        bound[unit] = textures[i];
         this.glCalls += 2;
       }
       gl.drawArrays(gl.TRIANGLES, 0, 3);
@@ -151,7 +172,7 @@ export class Executable {
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.framebuffer(dispatch, 0, 0));
     const { parts } = this.lowered.reductions[phase];
     gl.viewport(0, line * parts, this.slots(phase), parts);
-    this.bindTextures(dispatch.textures[0]);
+    this.bindTextures(dispatch);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     this.glCalls += 4 + 2 * dispatch.textures[0].length;
   }
@@ -161,9 +182,10 @@ export class Executable {
     return phase === "train" ? this.sizes.trainSlots : this.sizes.evaluateSlots;
   }
 
-  /** @param {WebGLTexture[]} textures */
-  bindTextures(textures) {
-    textures.forEach((texture, unit) => {
+  /** @param {Dispatch} dispatch */
+  bindTextures({ textures: [textures], units }) {
+    textures.forEach((texture, i) => {
+      const unit = units[i];
       this.gl.activeTexture(this.gl.TEXTURE0 + unit);
       this.gl.bindTexture(this.gl.TEXTURE_2D_ARRAY, texture);
       this.bound[unit] = texture;

@@ -15,6 +15,8 @@ export class Programs {
     this.parallel = gl.getExtension("KHR_parallel_shader_compile");
     /** @type {Map<string, {program: WebGLProgram, fragment: WebGLShader, origins: Origin[], linked: boolean}>} */
     this.cache = new Map();
+    /** @type {WeakMap<WebGLProgram, number[]>} */
+    this.samplers = new WeakMap();
     this.vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
   }
 
@@ -56,6 +58,16 @@ export class Programs {
       entry.linked = true;
     }
     return entry.program;
+  }
+
+  /**
+   * The texture units of a program's reads: chosen when it is first used, and kept, since its samplers hold them.
+   * @param {WebGLProgram} program @param {() => number[]} choose
+   */
+  units(program, choose) {
+    const units = this.samplers.get(program) ?? choose();
+    this.samplers.set(program, units);
+    return units;
   }
 
   /** @param {string} text */

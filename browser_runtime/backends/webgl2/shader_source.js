@@ -142,8 +142,8 @@ const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns
 
 /**
  * NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. For loops, the same in three parts, so that each is
- * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) the texel; NAME_rowAt(m, j) is row
- * m + j where m is a multiple of 16.
+ * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
+ * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
 function readText({ name, sampler: owner = name, layout, width, height, fed, type = "float" }, { format, fetch }) {
   const { folded, layers, texelsPerRow } = layout;
@@ -184,26 +184,26 @@ function computedText({ name, layout, kind, relu }, layouts) {
   if (kind === "affine") {
     const terms = Array.from({ length: w.rows }, (_, i) => i);
     const bias = w.biasRow < 0 ? "vec4(0.)" : weights(`${w.biasRow}`, "n");
-    const sum = terms.map((i) => `row.${"xyzw"[i]} * column.w${i}`).join(" + ");
+    const sum = terms.map((i) => `(row).${"xyzw"[i]} * (column).w${i}`).join(" + ");
     return [
       ...head,
       `#define ${name}_Row vec4`,
       `struct ${name}_Column { ${terms.map((i) => `vec4 w${i}; `).join("")}vec4 bias; };`,
       `vec4 ${name}_row(int row) { return ${row("X", "row")}; }`,
       `${name}_Column ${name}_column(int n) { return ${name}_Column(${terms.map((i) => `${weights(`${i}`, "n")}, `).join("")}${bias}); }`,
-      `vec4 ${name}_at(vec4 row, ${name}_Column column) { return ${relu ? "tg_relu" : ""}((${sum}) + column.bias); }`,
+      `#define ${name}_at(row, column) ${relu ? "tg_relu" : ""}((${sum}) + (column).bias)`,
     ];
   }
   const slope = relu ? [`${name}_Y_Row y; `, `, ${name}_Y_row(row)`, `${name}_Y_Column y; `, `, ${name}_Y_column(n)`] : ["", "", "", ""];
   const rows = [0, 1, 2, 3];
-  const gradient = `vec4(${rows.map((i) => `dot(row.d, column.w${i})`).join(", ")})`;
+  const gradient = `vec4(${rows.map((i) => `dot((row).d, (column).w${i})`).join(", ")})`;
   return [
     ...head,
     `struct ${name}_Row { vec4 d; ${slope[0]}};`,
     `struct ${name}_Column { ${rows.map((i) => `vec4 w${i}; `).join("")}${slope[2]}};`,
     `${name}_Row ${name}_row(int row) { return ${name}_Row(${row("DY", "row")}${slope[1]}); }`,
     `${name}_Column ${name}_column(int n) { return ${name}_Column(${rows.map((i) => weights(`4 * n + ${i}`, "0")).join(", ")}${slope[3]}); }`,
-    `vec4 ${name}_at(${name}_Row row, ${name}_Column column) { return ${relu ? `tg_relu_grad(${name}_Y_at(row.y, column.y), ${gradient})` : gradient}; }`,
+    `#define ${name}_at(row, column) ${relu ? `tg_relu_grad(${name}_Y_at((row).y, (column).y), ${gradient})` : gradient}`,
   ];
 }
 
