@@ -29,9 +29,12 @@ const RESERVED = ["input", "x", "target", "loss", "correct"];
 
 /** A forward graph under construction; layers/ add to it. */
 export class Model {
-  /** @param {boolean} training whether this is the graph of a step: some layers then do something else */
-  constructor(training) {
+  /** @param {boolean} training whether this is the graph of a step: some layers then do something else @param {number} seed of the run */
+  constructor(training, seed) {
     this.training = training;
+    this.seed = seed;
+    /** Dropout layers so far. */
+    this.dropouts = 0;
     this.graph = new Graph();
     /** In the order of the layers. @type {Parameter[]} */
     this.parameters = [];
@@ -117,7 +120,7 @@ const refuse = (/** @type {string} */ field, /** @type {string} */ message) => n
  * @returns {Model}
  */
 export function buildModel(spec, { training }) {
-  const model = new Model(training);
+  const model = new Model(training, spec.train.seed);
   const { input, layers } = spec.model;
   const wiring = wire(layers);
   const shape = heldInput(input, layers.filter((/** @type {any} */ _, /** @type {number} */ i) => wiring[i].includes("input")));

@@ -1996,6 +1996,63 @@ export const specSchema = {
       "title": "Dense",
       "type": "object"
     },
+    "Dropout": {
+      "additionalProperties": false,
+      "description": "In training, zeros for a share of the elements, drawn anew at every step; the others divided by 1 - rate.",
+      "properties": {
+        "inputs": {
+          "anyOf": [
+            {
+              "items": {
+                "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                "type": "string"
+              },
+              "maxItems": 64,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "title": "Inputs"
+        },
+        "name": {
+          "anyOf": [
+            {
+              "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$",
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ],
+          "default": null,
+          "description": "Defaults to <type>_<n>, counted from 1.",
+          "title": "Name"
+        },
+        "rate": {
+          "description": "Share of zeros.",
+          "exclusiveMaximum": 1,
+          "minimum": 0,
+          "title": "Rate",
+          "type": "number"
+        },
+        "type": {
+          "const": "dropout",
+          "title": "Type",
+          "type": "string"
+        }
+      },
+      "required": [
+        "type",
+        "rate"
+      ],
+      "title": "Dropout",
+      "type": "object"
+    },
     "EarlyStopping": {
       "additionalProperties": false,
       "description": "Stops once a metric of the validation rows has not improved for `patience` validations.",
@@ -3182,6 +3239,7 @@ export const specSchema = {
                 "conv2d_transpose": "#/$defs/Conv2dTranspose",
                 "crop2d": "#/$defs/Crop2d",
                 "dense": "#/$defs/Dense",
+                "dropout": "#/$defs/Dropout",
                 "embedding": "#/$defs/Embedding",
                 "flatten": "#/$defs/Flatten",
                 "global_avg_pool1d": "#/$defs/GlobalAvgPool1d",
@@ -3247,6 +3305,9 @@ export const specSchema = {
               },
               {
                 "$ref": "#/$defs/GlobalAvgPool2d"
+              },
+              {
+                "$ref": "#/$defs/Dropout"
               },
               {
                 "$ref": "#/$defs/Flatten"

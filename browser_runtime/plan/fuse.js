@@ -41,6 +41,7 @@ const epilogues = {
   reshape: [{ types: ["activation_grad"], when: isOne }],
   shift2d: [{ types: ["activation_grad"], when: isOne }],
   slice_channels: [{ types: ["activation_grad"], when: isOne }],
+  dropout: [{ types: ["activation_grad"], when: isOne }],
   multiply: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
   add: [{ types: ["activation"], when: isOne }, { types: ["activation_grad"], when: isOne }],
 };

@@ -54,7 +54,7 @@ export function buildPlan(spec, { labels }) {
     inputShape: training.graph.tensor("x").shape,
     outputShape: training.outputShape,
     targetShape: training.graph.tensor("target").shape,
-    output: training.output,
+    output: prediction.output,
     phases: {
       train: phase(training.graph, []),
       evaluate: phase(evaluation.graph, []),

@@ -4,6 +4,7 @@ import { batchNorm, batchNormGradInput, batchNormGradScale, batchNormGradWeights
 import { conv2d, conv2dGradInput, conv2dGradWeights } from "./conv2d.js";
 import { dense, denseGradInput, denseGradWeights } from "./dense.js";
 import { embedding, embeddingGradWeights } from "./embedding.js";
+import { dropout } from "./dropout.js";
 import { gather } from "./gather.js";
 import { correctRows, lossGrad, lossRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
@@ -58,6 +59,8 @@ export const ops = {
   avg_pool2d_grad: ({ dy }, geometry) => ({ dx: windowSpread(dy, geometry, true) }),
   upsample2d: ({ x }, geometry) => ({ y: windowSpread(x, geometry, false) }),
   upsample2d_grad: ({ dy }, geometry) => ({ dx: windowSum(dy, geometry, false) }),
+
+  dropout: ({ x, mask }, { keep }) => ({ y: dropout(x, mask.data, keep) }),
 
   reshape: ({ x }) => ({ y: x }),
   shift2d: ({ x }, geometry) => ({ y: shift2d(x, geometry) }),

@@ -1,4 +1,5 @@
 // float64: executes a plan's primitive ops with the reference, in float64, on plain arrays.
+import { dropoutMask } from "../nn/random.js";
 import { ops as reference } from "../reference/index.js";
 import { tensor } from "../reference/tensor.js";
 
@@ -42,6 +43,7 @@ const adapters = {
   loss: ({ z, target, ...others }, attrs) => reference.loss({ z: rows(z), target: rows(target), ...others }, attrs),
   loss_grad: ({ z, target, ...others }, attrs) => reference.loss_grad({ z: rows(z), target: rows(target), ...others }, attrs),
   accuracy: ({ z, target }, attrs) => reference.accuracy({ z: rows(z), target: rows(target) }, attrs),
+  dropout: ({ x }, { t, ...draw }) => reference.dropout({ x, mask: { shape: x.shape, data: dropoutMask(draw, t - 1, x.data.length) } }, draw),
   // What is joined may have got its shape by flattening, or by another view.
   add: ({ a, b }) => reference.add({ a: rows(a), b: rows(b) }, {}),
   multiply: ({ a, b }) => reference.multiply({ a: rows(a), b: rows(b) }, {}),

@@ -32,6 +32,7 @@ export function* shapeJobs(optimizer, known) {
       conv, { type: "avg_pool2d", size: 2, stride: 1 }, conv, { type: "upsample2d", size: 2 }, conv, { type: "zero_pad2d", padding: 1 }, conv,
       { type: "crop2d", cropping: [[1, 0], [0, 1]] }, conv, { type: "reshape", shape: [6, 40, 1] }, conv, { type: "global_avg_pool2d" }, { type: "dense", units: 3 },
     ]);
+    yield job([4, 6, 3], [conv, { type: "dropout", rate: 0.5 }, { ...conv, filters: 6 }, { type: "dropout", rate: 0.25 }, ...ends]);
     yield job([4, 6, 3], [{ ...conv, name: "a" }, { ...conv, name: "b", inputs: ["input"], filters: 4 }, { type: "concat", inputs: ["a", "b", "a"] }, conv, ...ends]);
     yield job([4, 6, 3], [{ ...conv, name: "a" }, { ...conv, name: "b", inputs: ["input"] }, { type: "multiply", inputs: ["a", "b"], activation }, { type: "multiply", inputs: ["a", "multiply_1"] }, { type: "global_max_pool2d" }, ...ends.slice(1)]);
   }

@@ -115,7 +115,9 @@ def nodes(spec: Spec) -> list[Node]:
         number = 1 + sum(node.layer["type"] == layer["type"] for node in found)
         name = layer.get("name") or f"{layer['type']}_{number}"
         inputs = layer.get("inputs") or [before]
-        node = Node(name, layer, inputs, [shapes[other] for other in inputs])
+        # what the masks of a dropout layer are drawn from
+        draw = {"draw": (spec["train"].get("seed", 0), number - 1)} if layer["type"] == "dropout" else {}
+        node = Node(name, layer | draw, inputs, [shapes[other] for other in inputs])
         found.append(node)
         shapes[name] = node.output
         before = name

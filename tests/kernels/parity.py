@@ -265,7 +265,9 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
         made = {"input": inputs[rows]}
         for node in layers:
             parts = {name.rpartition(".")[2]: weights[name] for name in node.weights}
-            z = MODELS[node.layer["type"]].torch(node.layer, parts, [made[name] for name in node.inputs])
+            z = MODELS[node.layer["type"]].torch(
+                node.layer | {"step": step}, parts, [made[name] for name in node.inputs]
+            )
             made[node.name] = torch_activation(node.layer.get("activation", "linear"))(z)
         loss = loss_of(made[layers[-1].name], target[rows])
         losses[step] = loss.item()

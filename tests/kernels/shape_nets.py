@@ -35,6 +35,11 @@ def crop(cropping: Any, **fields: Any) -> Layer:
     return {"type": "crop2d", "cropping": cropping, **fields}
 
 
+def dropout(rate: float, **fields: Any) -> Layer:
+    """Zeros for a share of the elements."""
+    return {"type": "dropout", "rate": rate, **fields}
+
+
 def multiply(*inputs: str, **fields: Any) -> Layer:
     """A product of layers by their names; fields: activation."""
     return {"type": "multiply", "inputs": list(inputs), **fields}

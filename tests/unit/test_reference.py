@@ -95,6 +95,13 @@ def test_means_and_sums_of_windows_by_hand():
     close(op("upsample2d_grad", apart, dy=y)["dx"], 2 * dy)
 
 
+def test_dropout_by_hand():
+    """What the mask drops is 0, the rest is divided by what is kept; NaN that is dropped is gone."""
+    x = array([[1, 2, math.nan], [4, math.nan, -6]])
+    got = op("dropout", {"keep": 0.5}, x=x, mask=array([1, 0, 0, 1, 1, 1]))["y"]
+    close(got, [[2, 0, 0], [8, math.nan, -12]])
+
+
 def test_moved_elements_by_hand():
     """Lines put around and taken away, channels joined and taken apart, products."""
     moved = {"input": [3, 3, 1], "output": [3, 4, 1], "offset": [1, -1]}

@@ -9,6 +9,7 @@ from pydantic import Field
 from texelgrad.layers.activation import ActivationLayer
 from texelgrad.layers.conv import Conv1d, Conv2d, Conv2dTranspose
 from texelgrad.layers.dense import Dense
+from texelgrad.layers.dropout import Dropout
 from texelgrad.layers.embedding import Embedding
 from texelgrad.layers.merge import Add, Concat, Multiply
 from texelgrad.layers.norm import BatchNorm, GroupNorm, LayerNorm
@@ -41,6 +42,7 @@ Layer = Annotated[
     | AvgPool2d
     | GlobalMaxPool2d
     | GlobalAvgPool2d
+    | Dropout
     | Flatten
     | Reshape
     | Upsample2d

@@ -3,6 +3,7 @@ import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as embedding from "./embedding.js";
+import * as dropout from "./dropout.js";
 import * as merge from "./merge.js";
 import * as norm from "./norm.js";
 import * as pool from "./pool.js";
@@ -18,4 +19,4 @@ import * as shape from "./shape.js";
  */
 
 /** @type {Record<string, LayerType>} */
-export const layerTypes = { ...dense.layers, ...embedding.layers, ...norm.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers, ...activation.layers };
+export const layerTypes = { ...dense.layers, ...embedding.layers, ...norm.layers, ...conv.layers, ...pool.layers, ...shape.layers, ...merge.layers, ...activation.layers, ...dropout.layers };

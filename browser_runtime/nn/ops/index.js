@@ -2,6 +2,7 @@
 import * as activation from "./activation.js";
 import * as conv from "./conv.js";
 import * as embedding from "./embedding.js";
+import * as dropout from "./dropout.js";
 import * as elementwise from "./elementwise.js";
 import * as linear from "./linear.js";
 import * as norm from "./norm.js";
@@ -27,4 +28,4 @@ import * as shape from "./shape.js";
  */
 
 /** @type {Record<string, Backward>} */
-export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...embedding.backward, ...pool.backward, ...shape.backward, ...activation.backward, ...elementwise.backward };
+export const backward = { ...linear.backward, ...norm.backward, ...conv.backward, ...embedding.backward, ...pool.backward, ...shape.backward, ...activation.backward, ...elementwise.backward, ...dropout.backward };

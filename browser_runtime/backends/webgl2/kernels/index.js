@@ -4,6 +4,7 @@ import * as clip from "./clip.js";
 import * as conv from "./conv.js";
 import * as dense from "./dense.js";
 import * as embedding from "./embedding.js";
+import * as dropout from "./dropout.js";
 import * as elementwise from "./elementwise.js";
 import * as loss from "./loss.js";
 import * as norm from "./norm.js";
@@ -14,4 +15,4 @@ import * as update from "./update.js";
 /** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
-export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...shape.kernels, ...loss.kernels, ...elementwise.kernels, ...activation.kernels, ...clip.kernels };
+export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...shape.kernels, ...loss.kernels, ...elementwise.kernels, ...dropout.kernels, ...activation.kernels, ...clip.kernels };
