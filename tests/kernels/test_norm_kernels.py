@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -55,9 +57,20 @@ def check(
     return set(check_values(step))
 
 
+def sweep(cases: Iterable[Any], *quick: Any) -> list[Any]:
+    """Parameters of a test: the quick ones always, the others in the full run."""
+    return [pytest.param(*case, marks=() if case in quick else pytest.mark.full) for case in cases]
+
+
 @pytest.mark.parametrize("net", NETS)
 def test_kernels(browser_page: BrowserPage, net: str):
-    """Every kernel of each net; each optimizer, a last short batch."""
+    """Every kernel of each net, in a last short batch."""
+    check(browser_page, net, 7, batch_size=4, batch=1, optimizer="adam")
+
+
+@pytest.mark.parametrize("net", ["all in a row", "batch of the input", "layer of the input"])
+def test_optimizers(browser_page: BrowserPage, net: str):
+    """gamma and beta are updated as other parameters are; behind the input, in the draw that adds the parts of their gradient."""
     for optimizer in OPTIMIZERS:
         check(browser_page, net, 7, batch_size=4, batch=1, optimizer=optimizer)
 
@@ -65,7 +78,9 @@ def test_kernels(browser_page: BrowserPage, net: str):
 @pytest.mark.parametrize(
     "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
 )
-@pytest.mark.parametrize("net", ["layer of pixels", "group", "residual"])
+@pytest.mark.parametrize(
+    "net", sweep([("layer of pixels",), ("group",), ("residual",), ("all in a row",)], ("all in a row",))
+)
 def test_devices(browser_page: BrowserPage, net: str, device: dict[str, Any]):
     """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
     fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
@@ -87,26 +102,29 @@ def norms_of(values: int, channels: int, rows: int) -> list[Layer]:
     return found + ([norm("batch", "sigmoid")] if rows * values > 2 else [])
 
 
-@pytest.mark.parametrize("rows", [1, 3, 9])
-@pytest.mark.parametrize("channels", CHANNELS)
+@pytest.mark.parametrize(("channels", "rows"), sweep(product(CHANNELS, (1, 3, 9)), (5, 3), (8, 1)))
 def test_rows_of_any_width(browser_page: BrowserPage, channels: int, rows: int):
     """Flat values: groups of every divisor of the channels, the whole row, the batch."""
     for layer in norms_of(1, channels, rows):
         check(browser_page, ((3,), [dense(channels), layer, dense(2)]), rows)
 
 
-@pytest.mark.parametrize("rows", [1, 6])
-@pytest.mark.parametrize("size", [(1, 1), (1, 2), (3, 1), (7, 5)])
-@pytest.mark.parametrize("channels", CHANNELS)
+IMAGES = product(CHANNELS, [(1, 1), (1, 2), (3, 1), (7, 5)], (1, 6))
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "rows"), sweep(IMAGES, (3, (7, 5), 6), (5, (1, 2), 6), (1, (3, 1), 1))
+)
 def test_images_of_any_size(browser_page: BrowserPage, channels: int, size: tuple[int, int], rows: int):
     """Images from one pixel to lines that fill no texels."""
     for layer in norms_of(math.prod(size), channels, rows):
         check(browser_page, ((*size, 2), [conv(channels, 1, "tanh"), layer, FLATTEN, dense(2)]), rows)
 
 
-@pytest.mark.parametrize(
-    ("size", "channels", "groups"), [((21, 19), 8, 2), ((13, 40), 6, 2), ((33, 33), 3, 1), ((9, 9), 68, 1)]
-)
+LONG = [((21, 19), 8, 2), ((13, 40), 6, 2), ((33, 33), 3, 1), ((9, 9), 68, 1)]
+
+
+@pytest.mark.parametrize(("size", "channels", "groups"), sweep(LONG, LONG[1]))
 def test_long_sums(browser_page: BrowserPage, size: tuple[int, int], channels: int, groups: int):
     """Sums in parts that are merged: over the pixels of a sample, and over samples and pixels; a last short batch."""
     layers = [
@@ -137,8 +155,12 @@ def test_long_batches(browser_page: BrowserPage):
     check(browser_page, ((3,), [dense(2100), norm("layer", "tanh"), dense(2)]), 5)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("net", NETS)
+QUICK_GRADIENTS = ("layer of pixels", "group", "residual", "frozen batches", "layer")
+
+
+@pytest.mark.parametrize(
+    ("net", "loss"), sweep(product(NETS, LOSSES), *((net, "mse") for net in QUICK_GRADIENTS))
+)
 def test_gradients(browser_page: BrowserPage, net: str, loss: str):
     """Central differences of the whole net: statistics depend on what they normalize."""
     spec = cnn(*NETS[net], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
