@@ -244,7 +244,7 @@ def test_computed_reads(
         batch_size=6,
         batch=2,
         activation=activation,
-        optimizer=optimizer,
+        optimizer="momentum",
         device=device,
     )
     assert set(kernels) == {"affine.frag.glsl", "affine_grad_weights.frag.glsl"}
