@@ -41,16 +41,19 @@ NETS: dict[str, Net] = {
         add("batch_norm_1", "batch_norm_2", activation="relu"), pool(2), FLATTEN, dense(3),
     ]),
     "frozen batches": ((5, 4, 3), [conv(5, 2, "tanh"), norm("batch", "tanh", trainable=False), conv(4, 2, "tanh"), norm("batch", "tanh", trainable=False), FLATTEN, dense(3)]),
+    "frozen gammas": ((5, 4, 3), [conv(6, 2, "tanh"), norm("group", "tanh", groups=2, trainable=False), norm("layer", trainable=False), FLATTEN, dense(3)]),
     "all in a row": ((4, 3, 5), [norm("batch"), norm("layer", "tanh"), norm("group", "tanh", groups=5), norm("batch", "tanh"), FLATTEN, dense(3)]),
 }  # fmt: skip
 
 
 def check(
-    page: BrowserPage, net: str | Net, rows: int, loss: str = "mse", *, batch: int = 0, device: dict[str, Any] | None = None, **train: Any
+    page: BrowserPage, net: str | Net, rows: int, loss: str = "mse", *, batch: int = 0, device: dict[str, Any] | None = None,
+    offset: float = 0, **train: Any,
 ) -> set[str]:  # fmt: skip
     """Check every kernel of the third step."""
     spec = cnn(*(NETS[net] if isinstance(net, str) else net), loss, **train)
     x, y = images_for(spec, rows)
+    x += np.float32(offset)
     step = inspect(page, spec, x, y, weights=weights_of(spec), steps=2, batch=batch, device=device or {})
     check_padding(step)
     check_reduction(step)
@@ -140,6 +143,14 @@ def test_long_sums(browser_page: BrowserPage, size: tuple[int, int], channels: i
     assert "sample_norm_grad_sums.frag.glsl+sample_norm_grad_sums.frag.glsl" in kernels
     assert "batch_moments.frag.glsl+batch_norm_statistics.frag.glsl" in kernels
     assert "norm_grad_weights.frag.glsl+sum_parts.frag.glsl" in kernels
+
+
+@pytest.mark.parametrize("kind", ["layer", "group", "batch"])
+def test_values_far_from_zero(browser_page: BrowserPage, kind: str):
+    """Of 3000 plus or minus 1, E[x^2] - E[x]^2 would have nothing left: its rounding alone is 1/2."""
+    layer = norm(kind, "tanh", **({"groups": 1} if kind == "group" else {}))
+    for rows, offset in ((9, 3000), (300, 200)):  # summed alone, and in parts
+        check(browser_page, ((8,), [layer, dense(2)]), rows, offset=offset)
 
 
 def test_long_batches(browser_page: BrowserPage):
