@@ -18,9 +18,23 @@ import numpy as np
 from texelgrad.layers.base import RELU_LIKE
 from texelgrad.rng import RandomStream, Stream
 
-from .cnns import FLATTEN, add, buffers_of, cnn, conv, conv1d, dense, embedding, nodes, pool, transpose
+from .cnns import (
+    FLATTEN,
+    activation,
+    add,
+    buffers_of,
+    cnn,
+    conv,
+    conv1d,
+    dense,
+    embedding,
+    nodes,
+    pool,
+    transpose,
+)
 from .layer_models import MODELS, Layer, Shape
 from .layer_models.activation import torch_activation
+from .shape_nets import GLOBAL_AVG, avg_pool, concat, crop, dropout, multiply, upsample
 from .specs import OPTIMIZERS, Array, Spec
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -216,6 +230,19 @@ CASES = [
             add("batch_norm_1", "batch_norm_2", activation="relu"), pool(2), FLATTEN, dense(5),
         ],
         "softmax_cross_entropy", "nesterov", 45, 16,
+    ),
+    Case(
+        "mixed", (8, 8, 2),
+        [
+            conv(6, 3, "gelu", padding="same"), avg_pool(2), conv(6, 3, "silu", padding="same"), conv(6, 1, "softmax", inputs=["avg_pool2d_1"]),
+            multiply("conv2d_2", "conv2d_3", activation="elu"), concat("multiply_1", "avg_pool2d_1"), upsample(2), crop(1), conv(5, 3, "hard_swish"),
+            GLOBAL_AVG, dense(12), activation("softplus"), dense(5),
+        ],
+        "softmax_cross_entropy", "adam", 45, 16,
+    ),
+    Case(
+        "dropout", (6,), [dense(16, "leaky_relu"), dropout(0.3), dense(12, "gelu"), dropout(0.5), dense(3)],
+        "mse", "adam", 45, 16,
     ),
     Case(
         "frozen", (6,), [dense(16, "tanh", lr_multiplier=0.5), dense(12, "tanh", trainable=False), dense(3)],

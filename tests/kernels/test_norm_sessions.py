@@ -49,7 +49,11 @@ class Net(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(2, 4, 3, bias=False)
         self.batch_norm_1, self.group_norm_1 = nn.BatchNorm2d(4), nn.GroupNorm(2, 4)
-        self.dense_1, self.dense_2, self.dense_3 = nn.Linear(48, 9, bias=False), nn.Linear(9, 7), nn.Linear(7, 3)
+        self.dense_1, self.dense_2, self.dense_3 = (
+            nn.Linear(48, 9, bias=False),
+            nn.Linear(9, 7),
+            nn.Linear(7, 3),
+        )
         self.batch_norm_2, self.layer_norm_1 = nn.BatchNorm1d(9, momentum=0.3), nn.LayerNorm(7)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
