@@ -43,6 +43,7 @@ class Sizes:
     output: Shape  # of a row of outputs, as held
     softmax: bool
     states: int  # of the optimizer, for each weight
+    accumulates: bool  # whether gradients of several batches are added up
     target: Shape  # of a row of targets, as held
     rows: int
     train_rows: int
@@ -62,6 +63,8 @@ def texture_bytes(sizes: Sizes) -> int:
     total += sum(_weights(layer, layers) for layer in sizes.layers if layer.weights and layer.frozen)
     weights = [layer for layer in sizes.layers if layer.weights and not layer.frozen]
     total += 2 * (1 + sizes.states) * sum(_weights(layer, layers) for layer in weights)  # they ping-pong
+    if sizes.accumulates:
+        total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
     total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if layer.lines)

@@ -83,11 +83,13 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
+    taken = min(spec.train.accumulate_steps, per_epoch)  # batches of a step
+    per_epoch = math.ceil(per_epoch / taken)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
     products = sum(layer.products for layer in layers)
     # Forward, the gradient of weights that are trained, and of what is read where it depends on such weights.
     backward = sum(layer.products * (layer.trained + (not layer.frozen)) for layer in layers)
-    flops = 2 * batch * (products + backward)
+    flops = 2 * batch * (products + backward) * taken
     return Estimate(
         parameters=parameters,
         output_shape=output,
@@ -112,6 +114,7 @@ def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: Arr
             output=output,
             softmax=softmax,
             states=spec.optimizer.states,
+            accumulates=spec.train.accumulate_steps > 1,
             target=(1,) if softmax and len(y.shape) == 1 else output,
             rows=x.rows,
             train_rows=train_rows,
@@ -217,7 +220,7 @@ def _train_faults(train: Train, train_rows: int) -> Iterator[Fault]:
         yield Fault("train.batch_size", message, batch, f"1 to {train_rows}, or null for all of them")
     taken = min(batch or train_rows, train_rows)
     yield from engine_limits.batch_faults(taken, batch)
-    per_epoch = math.ceil(train_rows / taken)
+    per_epoch = math.ceil(math.ceil(train_rows / taken) / train.accumulate_steps)
     if train.epochs is not None and train.epochs * per_epoch > MAX_STEPS:
         message = f"makes {train.epochs * per_epoch} steps of {per_epoch} an epoch"
         yield Fault("train.epochs", message, train.epochs, f"at most {MAX_STEPS // per_epoch}")

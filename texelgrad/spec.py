@@ -74,7 +74,9 @@ class Train(Strict):
     )
     early_stopping: EarlyStopping | None = None
     clip: Clip | None = Field(None, description="At most one of value and global_norm.")
-    accumulate_steps: Later = None
+    accumulate_steps: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        1, description="Batches whose gradients make one step."
+    )
 
 
 class Numerics(Strict):

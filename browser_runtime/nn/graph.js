@@ -7,7 +7,7 @@
  * if it has one, is held with it and exported separately.
  * @typedef {object} Tensor
  * @property {string} name
- * @property {"input"|"target"|"parameter"|"state"|"buffer"|"statistics"|"activation"|"gradient"|"constant"|"rows"} kind `buffer`: kept from step to step, not
+ * @property {"input"|"target"|"parameter"|"state"|"buffer"|"statistics"|"activation"|"gradient"|"constant"|"accumulator"|"rows"} kind `buffer`: kept from step to step, not
  *   trained; `statistics`: a row of numbers of a batch
  * @property {number[]} shape
  * @property {boolean} batched

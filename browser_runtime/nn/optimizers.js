@@ -54,8 +54,9 @@ export function penalties(o) {
  * The scalars of a step as shaders/lib/optimizer.glsl names them: the rate, four constants, decay, l1, l2, limits of the gradient. All is computed in
  * float64 here and rounded once.
  * @param {any} spec @param {number} lr of this step @param {number} t counted from 1 @param {Float32Array} out
+ * @param {boolean} [keep] whether gradients of the step's earlier batches count
  */
-export function writeScalars({ optimizer, train }, lr, t, out) {
+export function writeScalars({ optimizer, train }, lr, t, out, keep = false) {
   const { constants, rate } = optimizers[optimizer.type];
   const { l1, l2, decay } = penalties(optimizer);
   out[0] = lr * (rate?.(optimizer, t) ?? 1);
@@ -65,4 +66,5 @@ export function writeScalars({ optimizer, train }, lr, t, out) {
   out[7] = l2;
   out[8] = train.clip?.value ?? 0;
   out[9] = train.clip?.global_norm ?? 0;
+  out[10] = Number(keep);
 }

@@ -3892,9 +3892,12 @@ export const specSchema = {
       "description": "How long, and in which batches.",
       "properties": {
         "accumulate_steps": {
-          "default": null,
+          "default": 1,
+          "description": "Batches whose gradients make one step.",
+          "maximum": 65536,
+          "minimum": 1,
           "title": "Accumulate Steps",
-          "type": "null"
+          "type": "integer"
         },
         "batch_size": {
           "anyOf": [

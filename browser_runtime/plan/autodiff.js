@@ -6,7 +6,7 @@ import { optimizers, penalties } from "../nn/optimizers.js";
 
 /**
  * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient; behind all of them where the
- * norm of the whole gradient is limited.
+ * norm of the whole gradient is limited, or where gradients of several batches are added up first.
  * A tensor that is read several times gets a gradient from each reader; they are added before the op that made it is differentiated.
  * What only frozen parameters would need is left out.
  * @param {Graph} graph a forward graph ending in `loss`; changed in place
@@ -46,7 +46,7 @@ export function differentiate(graph, { optimizer, train }) {
     }, first);
   };
 
-  /** Gradients that wait for the norm of all. @type {{w: string, dw: string}[]} */
+  /** Gradients that wait for the norm of all, or for those of other batches. @type {{w: string, dw: string}[]} */
   const waiting = [];
   const clip = train.clip ?? null;
 
@@ -58,13 +58,25 @@ export function differentiate(graph, { optimizer, train }) {
     backward[op.type](graph, op, gradient, { want, pass });
     const parameter = op.inputs.w;
     const dw = parameter && gradientOf(parameter);
-    if (dw && clip?.global_norm) waiting.push({ w: parameter, dw });
+    if (dw && train.accumulate_steps > 1) waiting.push({ w: parameter, dw: appendSum(graph, parameter, dw) });
+    else if (dw && clip?.global_norm) waiting.push({ w: parameter, dw });
     else if (dw) appendUpdate(graph, { w: parameter, dw }, { optimizer, clip });
   }
-  if (waiting.length === 0) return;
+  if (!clip?.global_norm) {
+    for (const { w, dw } of waiting) appendUpdate(graph, { w, dw }, { optimizer, clip });
+    return;
+  }
   const factor = graph.add({ name: "gradient.factor", kind: "statistics", shape: [2], batched: false });
   graph.op("grad_factor", Object.fromEntries(waiting.map(({ dw }, i) => [`dw${i + 1}`, dw])), { factor }, { clip });
   for (const { w, dw } of waiting) appendUpdate(graph, { w, dw, factor }, { optimizer, clip });
+}
+
+/** The gradient of all batches of a step so far. @param {Graph} graph @param {string} w @param {string} dw @returns {string} */
+function appendSum(graph, w, dw) {
+  const { shape, bias } = graph.tensor(w);
+  const sum = graph.add({ name: `${w}.gradient`, kind: "accumulator", shape, batched: false, bias });
+  graph.op("accumulate", { dw, sum }, { sum });
+  return sum;
 }
 
 /** @param {Graph} graph @param {{w: string, dw: string, factor?: string}} inputs @param {{optimizer: any, clip: any}} how */

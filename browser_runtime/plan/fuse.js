@@ -98,7 +98,7 @@ export function fuse(graph, keep) {
 function describe(graph, ops, keep) {
   const made = new Set(ops.flatMap((op) => Object.values(op.outputs)));
   const readOutside = new Set(graph.ops.filter((op) => !ops.includes(op)).flatMap((op) => Object.values(op.inputs)));
-  const persistent = (/** @type {string} */ name) => ["parameter", "state", "buffer", "rows"].includes(graph.tensor(name).kind);
+  const persistent = (/** @type {string} */ name) => ["parameter", "state", "buffer", "accumulator", "rows"].includes(graph.tensor(name).kind);
   /** @type {Record<string, string>} */
   const inputs = {};
   /** @type {Record<string, string>} */

@@ -11,7 +11,8 @@ import { map, matrixSize, requireShapes, tensor } from "./tensor.js";
 /**
  * Label smoothing moves targets y to (1 - smoothing) y + smoothing / classes (2 for bce). Weights: of each class, or for bce of the targets' share
  * of 1 for each output. delta: where huber goes over from squares to sizes.
- * @typedef {{smoothing?: number, delta?: number, weights?: ArrayLike<number>|null}} Options
+ * share: of the rows of a step that are in this batch.
+ * @typedef {{smoothing?: number, delta?: number, weights?: ArrayLike<number>|null, share?: number}} Options
  *
  * @typedef {object} Loss both functions take a row of logits and a row of targets
  * @property {(z: Float64Array, y: Float64Array, o: Options) => number} row
@@ -105,7 +106,7 @@ export function lossGrad(fn, z, target, labels = "values", options = {}) {
   const y = targetValues(z, target, labels);
   const dz = tensor([M, N]);
   for (let m = 0; m < M; m++) dz.data.set(lossNamed(fn).rowGrad(rowOf(z, m), rowOf(y, m), options), m * N);
-  return map(dz, (value) => value / M);
+  return map(dz, (value) => (value / M) * (options.share ?? 1));
 }
 
 /**

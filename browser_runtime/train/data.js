@@ -120,9 +120,23 @@ export class Batches {
     // One batch that holds every row is the same set in any order.
     this.shuffled = spec.train.shuffle && this.perEpoch > 1;
     this.seed = spec.train.seed;
-    this.totalSteps = spec.train.steps ?? spec.train.epochs * this.perEpoch;
+    /** Batches whose gradients make a step; the last step of an epoch may have fewer. */
+    this.ofStep = spec.train.accumulate_steps ?? 1;
+    this.stepsPerEpoch = Math.ceil(this.perEpoch / this.ofStep);
+    this.totalSteps = spec.train.steps ?? spec.train.epochs * this.stepsPerEpoch;
     /** The order that was asked for last. */
     this.made = { epoch: -1, aligned: 0, order: new Int32Array(0) };
+  }
+
+  /**
+   * The batches of a step, numbered through all epochs.
+   * @param {number} step counted from 0 @returns {{first: number, count: number, rows: number}} `rows` of all of them
+   */
+  step(step) {
+    const b = (step % this.stepsPerEpoch) * this.ofStep;
+    const count = Math.min(this.ofStep, this.perEpoch - b);
+    const end = Math.min((b + count) * this.size, this.train.length);
+    return { first: Math.floor(step / this.stepsPerEpoch) * this.perEpoch + b, count, rows: end - b * this.size };
   }
 
   /** Samples of batch b of an epoch; the last may be short. @param {number} b */

@@ -84,15 +84,22 @@ async function compareLosses(session, budget) {
   const values = parameters(session, session.initialWeights());
   const out = [];
   for (let step = 0; step < Math.min(FIRST_LOSSES, session.firstLosses.length); step++) {
-    const rows = batches.rows(step % batches.perEpoch);
+    const { first, count, rows } = batches.step(step);
     const cost = groups.reduce((sum, group) => sum + work(session, group, rows), 0);
     // Leave two thirds of the budget to the operators.
     if (cost > budget.left - BUDGET.basic / 3) break;
     budget.left -= cost;
-    await loadBatch(session, step, values);
-    const order = groups.flatMap((group) => [...group.recomputed, ...group.ops]);
-    execute(order, plan.phases.train.tensors, values, { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1 });
-    const reference = mean(values.get("loss").data);
+    const order = (/** @type {Group[]} */ of) => of.flatMap((group) => [...group.recomputed, ...group.ops]);
+    const { updatesFrom } = session.executable.lowered;
+    let reference = 0;
+    for (let i = 0; i < count; i++) {
+      await loadBatch(session, first + i, values);
+      const share = batches.rows((first + i) % batches.perEpoch) / rows;
+      const last = i === count - 1;
+      const how = { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1, keep: i > 0, share };
+      execute(order(last ? groups : groups.slice(0, updatesFrom)), plan.phases.train.tensors, values, how);
+      reference += mean(values.get("loss").data) * share;
+    }
     const loss = session.firstLosses[step];
     out.push({ step: step + 1, loss, reference, relativeError: loss === reference ? 0 : Math.abs(loss - reference) / Math.abs(reference) });
   }
@@ -131,11 +138,15 @@ async function compareOperators(session, budget) {
     const read = (/** @type {string} */ name, /** @type {number} */ parity) => readValue(session, name, parity, rows);
     /** @type {Values} */
     const values = new Map();
-    for (const name of Object.values(group.inputs)) values.set(name, batch.get(name) ?? read(name, old));
+    for (const name of Object.values(group.inputs)) {
+      // What this batch has added up lies where the next one reads it.
+      const added = tensors.get(name)?.kind === "accumulator" && group.kernel !== "accumulate";
+      values.set(name, batch.get(name) ?? read(name, added ? old ^ 1 : old));
+    }
     execute([...group.recomputed, ...group.ops], tensors, values, { lr, t });
     for (const name of new Set(Object.values(group.outputs))) {
       const kind = tensors.get(name)?.kind ?? "";
-      const got = flat(read(name, ["parameter", "state", "buffer"].includes(kind) ? old ^ 1 : old));
+      const got = flat(read(name, ["parameter", "state", "buffer", "accumulator"].includes(kind) ? old ^ 1 : old));
       // The kernel writes its part of the mean.
       const wanted = kind === "rows" ? flat(values.get(name)).map((/** @type {number} */ v) => v / rows) : flat(values.get(name));
       operators.push({ op: group.ops.map((op) => op.type).join(" + "), name, ...compare(got, wanted) });

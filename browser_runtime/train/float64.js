@@ -1,7 +1,7 @@
 // float64: executes a plan's primitive ops with the reference, in float64, on plain arrays.
 import { dropoutMask } from "../nn/random.js";
 import { ops as reference } from "../reference/index.js";
-import { tensor } from "../reference/tensor.js";
+import { tensor, zip } from "../reference/tensor.js";
 
 /** @import { Op } from "../nn/graph.js" */
 /** @import { Tensor } from "../reference/tensor.js" */
@@ -47,6 +47,10 @@ const adapters = {
   // What is joined may have got its shape by flattening, or by another view.
   add: ({ a, b }) => reference.add({ a: rows(a), b: rows(b) }, {}),
   multiply: ({ a, b }) => reference.multiply({ a: rows(a), b: rows(b) }, {}),
+  accumulate: ({ dw, sum }, { keep = false }) => {
+    const part = (/** @type {"kernel"|"bias"} */ key) => dw[key] && (keep ? zip(dw[key], sum[key], (a, b) => a + b) : dw[key]);
+    return { sum: { kernel: part("kernel"), bias: part("bias") } };
+  },
   grad_factor: (gradients, attrs) =>
     reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {
@@ -71,7 +75,7 @@ function seen(value, key, { input, output }) {
  * @param {Op[]} ops in an order of execution
  * @param {Map<string, import("../nn/graph.js").Tensor>} tensors of the graph
  * @param {Values} values what the ops read; what they write is added
- * @param {{lr: number, t: number}} [step] of the optimizer, t counted from 1
+ * @param {{lr: number, t: number, keep?: boolean, share?: number}} [step] of the optimizer, t counted from 1
  */
 export function execute(ops, tensors, values, step) {
   for (const op of ops) {

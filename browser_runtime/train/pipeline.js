@@ -11,7 +11,8 @@ import { Measures } from "./metrics.js";
  * `val_<metric>`; a confusion matrix is the only one that is no number.
  * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number, [metric: `val_${string}`]: any}} Point */
 
-/** Steps whose losses stand in a line of the telemetry. @typedef {{line: number, first: number, count: number}} Flight */
+/** Batches whose losses stand in a line of the telemetry, `first` of their steps, how many steps end among them, and which.
+ * @typedef {{line: number, first: number, count: number, ends: boolean[]}} Flight */
 /** Batches of validation rows in a line; `last` of those after a step. @typedef {{line: number, step: number, batches: number, last: boolean}} Pass */
 /** Outputs and targets of a batch of validation rows. @typedef {{outputs: Float32Array, targets: Float32Array}} Evaluated */
 /** What one chunk reports; `evaluated`: of each pass, the batches that metrics of the host are computed from.
@@ -42,6 +43,9 @@ export class Pipeline {
     /** Whether outputs come to the host. */
     this.measures = hostMetrics(spec).length > 0;
     this.step = 0;
+    /** Batches of the step under way that were submitted, and what they reported. */
+    this.submitted = 0;
+    this.partial = { loss: 0, finite: true };
     /** Steps of this pipeline, whatever `step` it began at. */
     this.steps = 0;
     this.glCallsPerStep = 0;
@@ -61,6 +65,8 @@ export class Pipeline {
   /** Goes on from another step. @param {number} step */
   restart(step) {
     this.step = step;
+    this.submitted = 0;
+    this.partial = { loss: 0, finite: true };
     this.validated = this.validation.length;
     this.sums = this.begin(this.validation.length);
   }
@@ -102,38 +108,49 @@ export class Pipeline {
         continue;
       }
       if (this.step >= end) break;
-      const count = this.flight(end);
+      const ends = this.flight(end);
+      const count = ends.filter(Boolean).length;
       const line = firstLine + flights.length;
-      executable.prepare(count);
+      executable.prepare(ends.length);
       const calls = executable.glCalls;
-      executable.submitTraining(count, line);
+      executable.submitTraining(ends.length, line);
       // The longest flight says least of what belongs to the flight itself.
-      if (count >= this.countedSteps) {
+      if (count > 0 && count >= this.countedSteps) {
         this.glCallsPerStep = (executable.glCalls - calls) / count;
         this.countedSteps = count;
       }
-      flights.push({ line, first: this.step + 1, count });
+      flights.push({ line, first: this.step + 1, count, ends });
       this.step += count;
       this.steps += count;
-      if (this.step % batches.perEpoch === 0 || this.step % this.every === 0 || this.step === batches.totalSteps) this.validated = 0;
+      if (count === 0) continue;
+      if (this.step % batches.stepsPerEpoch === 0 || this.step % this.every === 0 || this.step === batches.totalSteps) this.validated = 0;
     }
     return this.read(firstLine, flights, passes, evaluated);
   }
 
-  /** Fills the scalars of the next flight. @param {number} end @returns {number} its steps */
+  /** Fills the scalars of the next flight. @param {number} end @returns {boolean[]} of its batches, which end a step */
   flight(end) {
     const { executable, feeder, batches, spec } = this;
     const { steps, sizes } = executable;
-    const epochMatters = batches.shuffled || this.validation.length > 0;
-    const left = epochMatters ? batches.perEpoch - (this.step % batches.perEpoch) : Infinity;
-    const count = Math.min(end - this.step, sizes.trainSlots, left, feeder.span, this.every - (this.step % this.every));
-    for (let i = 0; i < count; i++) {
-      const b = (this.step + i) % batches.perEpoch;
-      const rows = batches.rows(b);
-      steps.set(i, rows, feeder.place(this.step + i), 1 / rows, this.step + i);
-      writeScalars(spec, learningRate(spec.optimizer, this.step + i, batches.totalSteps), this.step + i + 1, steps.scalars[i]);
+    // A flight ends with an epoch where epochs matter, and before a validation.
+    const { stepsPerEpoch } = batches;
+    const epoch = batches.shuffled || this.validation.length > 0 ? stepsPerEpoch - (this.step % stepsPerEpoch) : Infinity;
+    const last = this.step + Math.min(end - this.step, epoch, this.every - (this.step % this.every));
+    const most = Math.min(sizes.trainSlots, feeder.span);
+    /** @type {boolean[]} */
+    const ends = [];
+    for (let step = this.step; step < last && ends.length < most; ) {
+      const { first, count, rows } = batches.step(step);
+      const number = first + this.submitted;
+      const i = ends.length;
+      ends.push(++this.submitted === count);
+      steps.set(i, batches.rows(number % batches.perEpoch), feeder.place(number), 1 / rows, number, ends[i]);
+      writeScalars(spec, learningRate(spec.optimizer, step, batches.totalSteps), step + 1, steps.scalars[i], number > first);
+      if (!ends[i]) continue;
+      this.submitted = 0;
+      step += 1;
     }
-    return count;
+    return ends;
   }
 
   /**
@@ -181,13 +198,19 @@ export class Pipeline {
     const points = [];
     /** @type {Point|undefined} */
     let broken;
-    for (const { line, first, count } of flights) {
-      for (let i = 0; i < count; i++) {
+    for (const { line, first, ends } of flights) {
+      let step = first;
+      ends.forEach((ended, i) => {
+        // Each batch has its part of the mean over the step's rows.
         const { loss, finite } = /** @type {Read} */ (train)(line, i);
-        const point = { step: first + i, loss };
+        this.partial.loss += loss;
+        this.partial.finite &&= finite;
+        if (!ended) return;
+        const point = { step: step++, loss: this.partial.loss };
         points.push(point);
-        if (!finite) broken ??= point;
-      }
+        if (!this.partial.finite) broken ??= point;
+        this.partial = { loss: 0, finite: true };
+      });
     }
     passes.forEach(({ line, step, batches, last }, pass) => {
       for (let slot = 0; slot < batches; slot++) this.count(this.sums, /** @type {Read} */ (evaluate)(line, slot), evaluated[pass][slot]);

@@ -92,7 +92,9 @@ export async function inspect(spec, x, y, options = {}) {
         Object.fromEntries(
           names.map((name) => {
             const kind = plan.phases.train.tensors.get(name)?.kind ?? "";
-            return [name, stored(session, name, after && ["parameter", "state", "buffer"].includes(kind) ? now ^ 1 : now)];
+            // What this batch has added up lies where the next one reads it.
+            const written = after ? ["parameter", "state", "buffer", "accumulator"] : group.kernel === "accumulate" ? [] : ["accumulator"];
+            return [name, stored(session, name, written.includes(kind) ? now ^ 1 : now)];
           }),
         );
       const made = group.ops.flatMap((op) => [...Object.values(op.outputs), `statistics of ${op.inputs.z}`]);

@@ -22,7 +22,14 @@ NETS: dict[str, dict[str, Any]] = {
     "one dimension": cnn((12, 3), [conv1d(5, 4), FLATTEN, dense(2)]),
     "normalized": cnn(
         (4, 4, 6),
-        [conv(6), {"type": "batch_norm"}, {"type": "group_norm", "groups": 2}, {"type": "layer_norm"}, FLATTEN, dense(2)],
+        [
+            conv(6),
+            {"type": "batch_norm"},
+            {"type": "group_norm", "groups": 2},
+            {"type": "layer_norm"},
+            FLATTEN,
+            dense(2),
+        ],
     ),
     "embedding": cnn((5,), [{"type": "embedding", "vocabulary": 9, "units": 3}, FLATTEN, dense(2)]),
     "transposed": cnn((3, 3, 2), [transpose(4, 3), FLATTEN, dense(2)]),

@@ -45,12 +45,12 @@ OUTPUTS: dict[str, tuple[tuple[int, ...], list[Layer], Any, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("clip", [None, {"global_norm": 1.0}])
+@pytest.mark.parametrize("train", [{}, {"clip": {"global_norm": 1.0}}, {"accumulate_steps": 3}])
 @pytest.mark.parametrize("net", OUTPUTS)
-def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, clip: dict[str, float] | None):
+def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, train: dict[str, Any]):
     """Targets as large as outputs; frozen weights once; gradients that wait for the norm of all."""
     sample, layers, loss, optimizer = OUTPUTS[net]
-    check(sample, layers, 200, 32, loss, optimizer, 0.2, None, clip=clip)
+    check(sample, layers, 200, 32, loss, optimizer, 0.2, None, **train)
 
 
 @pytest.mark.parametrize(

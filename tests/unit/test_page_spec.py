@@ -116,6 +116,7 @@ def specs(draw: st.DrawFn) -> Spec:
             batch_size=st.one_of(st.none(), st.integers(1, 1000)),
             seed=st.integers(0, 2**53 - 1),
             shuffle=st.booleans(),
+            accumulate_steps=st.integers(1, 9),
             clip=st.one_of(
                 st.none(),
                 st.tuples(st.sampled_from(["value", "global_norm"]), st.floats(0.1, 10)).map(

@@ -249,7 +249,7 @@ def test_xavier_is_glorot():
         ("train.clip", 1.0, "train.clip", "an object with value"),
         ("train.clip", {"value": 0}, "train.clip.value", "0 < value"),
         ("train.clip", {"global_norm": -1}, "train.clip.global_norm", "0 < global_norm"),
-        ("train.accumulate_steps", 2, "train.accumulate_steps", "null, or leave it out"),
+        ("train.accumulate_steps", 0, "train.accumulate_steps", "1 <= accumulate_steps <= 65536"),
         ("backend", "cpu", "backend", "auto, webgl2"),
         ("backend", "cuda", "backend", "auto, webgl2"),
         ("allow_software", "yes", "allow_software", "true or false"),

@@ -10,8 +10,9 @@ import { Steps } from "./steps.js";
 /** @import { Draw, Lowered, Place } from "./lower.js" */
 
 /**
- * A draw with its GL objects; `textures[parity][i]` is bound to `units[i]`. `framebuffers[parity]` holds one framebuffer, or one for each batch in flight.
- * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: [WebGLTexture[], WebGLTexture[]], framebuffers: [WebGLFramebuffer[], WebGLFramebuffer[]],
+ * A draw with its GL objects, for each state of the two clocks (Executable.state): `framebuffers` hold one each, or one for each batch in flight.
+ * `textures[state][i]` is bound to `units[i]`.
+ * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: WebGLTexture[][], framebuffers: WebGLFramebuffer[][],
  *   perSlot: boolean, width: number, height: number}} Dispatch
  */
 
@@ -65,8 +66,10 @@ export class Executable {
     this.evaluateSteps = new Steps(this.gl, this.sizes.evaluateSlots);
     /** Batches in flight whose framebuffers are made. */
     this.prepared = 0;
-    /** Which of the ping-pong textures holds the parameters. */
+    /** Which of the ping-pong textures holds the parameters: every step changes it. */
     this.parity = 0;
+    /** Which of them holds what every batch changes; the same where a step has one batch. */
+    this.half = 0;
     /** By texture unit. @type {(WebGLTexture|null)[]} */
     this.bound = [];
     /** The unit that a texture, or the pair that takes turns, keeps from draw to draw, so that it is bound once. @type {Map<number, number>} */
@@ -77,6 +80,9 @@ export class Executable {
     /** Dispatches of each group of the plan. */
     this.groups = phases.train.map((draws) => draws.map(get));
     this.train = this.groups.flat();
+    /** What every batch runs, and what the last one of a step runs besides. */
+    this.batch = this.groups.slice(0, lowered.updatesFrom).flat();
+    this.updates = this.groups.slice(lowered.updatesFrom).flat();
     this.evaluate = phases.evaluate.flat().map(get);
     this.predict = phases.predict.flat().map(get);
     this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
@@ -92,12 +98,15 @@ export class Executable {
     const units = this.device.programs.units(program, () => this.chooseUnits(draw));
     gl.useProgram(program);
     draw.reads.forEach(({ name }, i) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), units[i]));
-    const textures = (/** @type {0|1} */ parity) => draw.reads.map(({ slots }) => this.textures[slots[parity]]);
-    /** @type {WebGLFramebuffer[]} */
-    const even = [];
-    const pingPong = draw.writes.some(({ slots }) => slots[0] !== slots[1]);
+    const states = [0, 1, 2, 3];
+    // States in which the same textures are written share their framebuffers.
+    const written = states.map((state) => draw.writes.map((write) => slotOf(write, state)).join());
+    /** @type {WebGLFramebuffer[][]} */
+    const made = states.map(() => []);
     return {
-      program, draw, units, textures: [textures(0), textures(1)], framebuffers: [even, pingPong ? [] : even],
+      program, draw, units,
+      textures: states.map((state) => draw.reads.map((read) => this.textures[slotOf(read, state)])),
+      framebuffers: states.map((state) => made[written.indexOf(written[state])]),
       perSlot: draw.writes.some(({ layers }) => layers === "slot"), width: draw.width, height: draw.height,
     };
   }
@@ -116,13 +125,14 @@ export class Executable {
     return taken;
   }
 
-  /** The framebuffer of a dispatch, made when it is first needed. @param {Dispatch} dispatch @param {number} parity @param {number} slot */
-  framebuffer(dispatch, parity, slot) {
+  /** The framebuffer of a dispatch, made when it is first needed. @param {Dispatch} dispatch @param {number} state @param {number} slot */
+  framebuffer(dispatch, state, slot) {
     const index = dispatch.perSlot ? slot : 0;
-    const made = dispatch.framebuffers[/** @type {0|1} */ (parity)];
+    const made = dispatch.framebuffers[state];
     if (made[index] === undefined) {
-      const targets = dispatch.draw.writes.flatMap(({ slots, layers }) => {
-        const texture = this.textures[slots[/** @type {0|1} */ (parity)]];
+      const targets = dispatch.draw.writes.flatMap((write) => {
+        const { layers } = write;
+        const texture = this.textures[slotOf(write, state)];
         return layers === "slot" ? [{ texture, layer: slot }] : Array.from({ length: layers }, (_, layer) => ({ texture, layer }));
       });
       made[index] = this.device.createFramebuffer(targets);
@@ -131,11 +141,17 @@ export class Executable {
     return made[index];
   }
 
+  /** Of both clocks: what tells which textures are read and written. */
+  get state() {
+    return this.parity | (this.half << 1);
+  }
+
   /** Makes the framebuffers of flights of up to `count` training steps, so that submitting them makes nothing. @param {number} count */
   prepare(count) {
     this.framebuffer(this.reductions.train, 0, 0);
     for (; this.prepared < count; this.prepared++) {
-      for (const dispatch of this.train) for (const parity of [0, 1]) this.framebuffer(dispatch, parity, this.prepared);
+      const states = this.updates.length > 0 ? [0, 1, 2, 3] : [0, 3];
+      for (const dispatch of this.train) for (const state of states) this.framebuffer(dispatch, state, this.prepared);
     }
   }
 
@@ -144,13 +160,13 @@ export class Executable {
    * @param {Dispatch[]} dispatches @param {number} slot batch in flight
    */
   run(dispatches, slot) {
-    const { gl, bound, parity } = this;
+    const { gl, bound, state } = this;
     for (let d = 0; d < dispatches.length; d++) {
       const dispatch = dispatches[d];
       gl.useProgram(dispatch.program);
-      gl.bindFramebuffer(gl.FRAMEBUFFER, dispatch.framebuffers[/** @type {0|1} */ (parity)][dispatch.perSlot ? slot : 0] ?? this.framebuffer(dispatch, parity, slot));
+      gl.bindFramebuffer(gl.FRAMEBUFFER, dispatch.framebuffers[state][dispatch.perSlot ? slot : 0] ?? this.framebuffer(dispatch, state, slot));
       gl.viewport(0, 0, dispatch.width, dispatch.height);
-      const textures = dispatch.textures[/** @type {0|1} */ (parity)];
+      const textures = dispatch.textures[state];
       for (let i = 0; i < textures.length; i++) {
         const unit = dispatch.units[i];
         if (bound[unit] === textures[i]) continue;
@@ -199,7 +215,7 @@ export class Executable {
   }
 
   /**
-   * Submits `count` training steps whose scalars stand in `this.steps`, then the sums of their losses.
+   * Submits `count` batches whose scalars stand in `this.steps`, each a step or a part of one, then the sums of their losses.
    * @param {number} count at most sizes.trainSlots @param {number} line of the telemetry
    */
   submitTraining(count, line) {
@@ -207,8 +223,12 @@ export class Executable {
     this.steps.upload(count);
     for (let i = 0; i < count; i++) {
       this.steps.bind(i);
-      this.run(this.train, i);
-      this.parity ^= 1;
+      this.run(this.batch, i);
+      if (this.steps.ends[i]) {
+        this.run(this.updates, i);
+        this.parity ^= 1;
+      }
+      this.half ^= 1;
     }
     // One more for each step's scalars, two for their upload, one to enter.
     this.glCalls += count + 3;
@@ -423,8 +443,9 @@ export class Executable {
 
   /** @param {string} name a parameter, state or buffer @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
   writeParameter(name, data, bias) {
-    const { slots, layout } = this.place(name);
-    this.uploadAll(slots[this.parity], pack(layout, data, bias, this.lowered.textures[slots[0]]));
+    const place = this.place(name);
+    const { slots, layout } = place;
+    this.uploadAll(slotOf(place, this.state), pack(layout, data, bias, this.lowered.textures[slots[0]]));
   }
 
   /**
@@ -434,8 +455,10 @@ export class Executable {
    */
   readTensor(name, parity = this.parity) {
     const { gl, device } = this;
-    const { slots, layout } = this.place(name);
-    const slot = slots[/** @type {0|1} */ (parity)];
+    const place = this.place(name);
+    const { layout } = place;
+    // Both clocks turn where the other value is asked for.
+    const slot = slotOf(place, this.state ^ (parity === this.parity ? 0 : 3));
     const { width, height, layers } = this.lowered.textures[slot];
     const texels = new Float32Array(layers * width * height * 4);
     for (let layer = 0; layer < layers; layer++) {
@@ -552,6 +575,10 @@ export class Executable {
     this.framebuffers = [];
   }
 }
+
+/** The slot of a place in a state of the two clocks: bit 0 is that of steps, bit 1 of batches.
+ * @param {{slots: [number, number], clock?: "batch"}} place @param {number} state */
+const slotOf = ({ slots, clock }, state) => slots[/** @type {0|1} */ (clock === "batch" ? state >> 1 : state & 1)];
 
 /** 64 bits by which programs can be told apart: FNV-1a with two offsets. @param {string[]} texts */
 function fingerprint(texts) {

@@ -60,7 +60,8 @@ function rowsFor(choice, rows, texelsPerRow) {
 
 /**
  * Where a tensor lives: its texture for even and odd steps (different for what ping-pongs), and how.
- * @typedef {{slots: [number, number], layout: Layout, fed: boolean}} Place
+ * Steps and batches are the same unless gradients of several batches are added up: `clock` says which of them changes textures.
+ * @typedef {{slots: [number, number], layout: Layout, fed: boolean, clock?: "batch"}} Place
  */
 
 /**
@@ -68,8 +69,8 @@ function rowsFor(choice, rows, texelsPerRow) {
  * "slot" the layer of the batch in flight.
  * @typedef {object} Draw
  * @property {KernelSource} source
- * @property {{name: string, slots: [number, number]}[]} reads
- * @property {{slots: [number, number], layers: number|"slot"}[]} writes
+ * @property {{name: string, slots: [number, number], clock?: "batch"}[]} reads
+ * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
  * @property {number} width @property {number} height of the viewport
  */
 
@@ -82,6 +83,7 @@ function rowsFor(choice, rows, texelsPerRow) {
  * @property {Map<string, Place>} places
  * @property {{name: string, values: number[]}[]} constants what they hold
  * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
+ * @property {number} updatesFrom the first group of training that waits for a step's last batch; beyond the last where none does
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {{train: Reduction, evaluate: Reduction}} reductions
  * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, ring: number}} sizes
@@ -235,10 +237,16 @@ export class Lowering {
     return { name: alias, place: this.place(name), computed: { kind: x ? "affine" : "affine_grad_input", relu: activation !== null, inner } };
   }
 
+  /** What an earlier draw of the same batch wrote where `write` says. @param {string} alias @param {string} name @returns {KernelRead} */
+  readNew(alias, name) {
+    const place = this.place(name);
+    return { name: alias, place: { ...place, slots: [place.slots[1], place.slots[0]] } };
+  }
+
   /** The new value of a parameter or state goes where the next step reads it. @param {string} alias @param {string} name */
   write(alias, name) {
-    const { slots, layout } = this.place(name);
-    return { name: alias, slots: /** @type {[number, number]} */ ([slots[1], slots[0]]), layers: /** @type {number|"slot"} */ (layout.layers) };
+    const { slots, layout, clock } = this.place(name);
+    return { name: alias, slots: /** @type {[number, number]} */ ([slots[1], slots[0]]), layers: /** @type {number|"slot"} */ (layout.layers), clock };
   }
 
   /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
@@ -260,7 +268,7 @@ export class Lowering {
    * @param {string} kernel name of its file
    * `trips`: of all loops of one fragment together, at most.
    * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
-   *   writes: {name: string, slots: [number, number], layers: number|"slot"}[], domain: Layout}} parts
+   *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout}} parts
    * @returns {Draw}
    */
   draw(kernel, { trips, defines, reads, writes, domain }) {
@@ -289,8 +297,8 @@ function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
       domain,
       width: target.width,
     },
-    reads: fetches.filter((read) => samplerOf(fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots })),
-    writes: writes.map((/** @type {any} */ { slots, layers }) => ({ slots, layers })),
+    reads: fetches.filter((read) => samplerOf(fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
+    writes: writes.map((/** @type {any} */ { slots, layers, clock }) => ({ slots, layers, clock })),
     width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
     height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
   };
@@ -382,15 +390,24 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }
   }
+  // Gradients that are added up over the batches of a step: what one batch writes the next one reads.
+  for (const { name, shape, bias, kind } of plan.phases.train.tensors.values()) {
+    if (kind !== "accumulator") continue;
+    const layout = layoutFor({ ...matrixOf(shape), layers: rowsPerFragment(4, limits.maxDrawBuffers), bias });
+    places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false, clock: "batch" });
+  }
   for (const { tensor, shape, moves } of plan.buffers) {
     const layout = layoutFor({ rows: 1, columns: shape[0], layers: 1 });
     const slot = arena.own(tensor, layout);
-    places.set(tensor, { slots: [slot, moves ? arena.own(tensor, layout) : slot], layout, fed: false });
+    places.set(tensor, { slots: [slot, moves ? arena.own(tensor, layout) : slot], layout, fed: false, clock: "batch" });
   }
 
   // What a loss or a layer was given with the spec; written once.
   const constants = [...plan.phases.train.tensors.values()].filter(({ kind }) => kind === "constant");
   for (const { name, shape } of constants) own(name, layoutFor({ rows: 1, ...columnsOf(shape), layers: 1 }));
+
+  const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
+  const updatesFrom = plan.phases.train.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_factor");
 
   /** @type {number[]} */
   const shared = [];
@@ -449,6 +466,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     bytes: arena.bytes,
     places,
     phases,
+    updatesFrom: accumulates ? updatesFrom : plan.phases.train.groups.length,
     constants: constants.map(({ name, values = [] }) => ({ name, values })),
     gathers: streamed ? { epoch: [], stage: [] } : { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
     reductions,

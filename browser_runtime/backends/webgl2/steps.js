@@ -21,20 +21,23 @@ export class Steps {
       return buffer;
     });
     this.current = 0;
+    /** Which batches of the flight end a step. */
+    this.ends = new Uint8Array(capacity).fill(1);
     /** Where the optimizer writes its scalars for each step: uOptimizer. */
     this.scalars = Array.from({ length: capacity }, (_, i) => this.floats.subarray((i * STRIDE) / 4 + 4, (i * STRIDE) / 4 + 4 + SCALARS));
   }
 
   /**
    * @param {number} i step of the flight @param {number} rows samples @param {number} firstRow @param {number} inverseRows
-   * @param {number} [step] of the run, counted from 0
+   * @param {number} [batch] of the run, counted from 0 @param {boolean} [ends] whether its step ends with it
    */
-  set(i, rows, firstRow, inverseRows, step = 0) {
+  set(i, rows, firstRow, inverseRows, batch = 0, ends = true) {
     const at = (i * STRIDE) / 4;
     this.ints[at] = rows;
     this.ints[at + 1] = firstRow;
     this.floats[at + 2] = inverseRows;
-    this.ints[at + 3] = step;
+    this.ints[at + 3] = batch;
+    this.ends[i] = Number(ends);
   }
 
   /** @param {number} count */

@@ -168,4 +168,8 @@ def _update(run: OpRun) -> dict[str, Approx]:
     return {"w": Approx(held.value - change.value, held.error + change.error).plus_roundings(1), **kept}
 
 
-OPTIMIZERS: dict[str, Oracle] = {"update": _update, "grad_factor": _grad_factor}
+OPTIMIZERS: dict[str, Oracle] = {
+    "update": _update,
+    "grad_factor": _grad_factor,
+    "accumulate": lambda run: {"sum": run.inputs["dw"]},
+}

@@ -10,7 +10,7 @@ export const kernels = {
   // Each draw adds its parameter's squares to the sums of the draw before, so that one more draw is left whatever their number.
   grad_factor(lowering, group) {
     const { inputs, outputs } = find(group, "grad_factor");
-    const gradients = Object.values(inputs).map((name) => lowering.read("DW", name));
+    const gradients = Object.values(inputs).map((name) => lowering.readNew("DW", name));
     const texelsOf = (/** @type {import("../layout.js").Layout} */ { layers, texels }) => layers * texels;
     const largest = Math.max(...gradients.map(({ place }) => texelsOf(place.layout)));
     const count = roundUp(Math.max(LEAST_SUMS, Math.ceil(Math.sqrt(largest))), 4);

@@ -25,7 +25,18 @@ export const kernels = {
   update(lowering, group) {
     const { update, states, gradient } = updateParts(lowering, group);
     const defines = { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 };
-    return [lowering.draw("update", { ...update, trips: 8, defines, reads: [lowering.read("DW", gradient), ...states] })];
+    return [lowering.draw("update", { ...update, trips: 8, defines, reads: [lowering.readNew("DW", gradient), ...states] })];
+  },
+
+  // The gradient of a step's batches so far.
+  accumulate(lowering, group) {
+    const { inputs, outputs } = find(group, "accumulate");
+    return [
+      lowering.draw("accumulate", {
+        trips: 0, defines: {}, reads: [lowering.read("DW", inputs.dw), lowering.read("SUM", inputs.sum)],
+        writes: [lowering.write("SUM", outputs.sum)], domain: lowering.layout(outputs.sum),
+      }),
+    ];
   },
 };
 
