@@ -118,26 +118,28 @@ def test_kernels(browser_page: BrowserPage, net: str):
     assert made >= {f"{kernel}.frag.glsl" for kernel in kernels}
 
 
+DEVICE_NETS: dict[str, Net] = {
+    "images": (
+        (5, 6, 6),
+        [conv(6, 2, "tanh", groups=6), conv(6, 2, "tanh", groups=2), transpose(8, 2, stride=2), conv(8, 2, groups=2)],
+    ),
+    "numbers": ((9,), [embedding(11, 5), conv1d(4, 3, stride=2)]),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
 )
-def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
+@pytest.mark.parametrize("net", DEVICE_NETS)
+def test_devices(browser_page: BrowserPage, net: str, device: dict[str, Any]):
     """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
-    layers = DEVICE_NET[1]
+    shape, layers = DEVICE_NETS[net]
     fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
     if fits:
-        check(
-            browser_page, DEVICE_NET[0], layers, 13, optimizer=fits[-1], batch_size=8, batch=1, device=device
-        )
+        check(browser_page, shape, layers, 13, optimizer=fits[-1], batch_size=8, batch=1, device=device)
     else:
         with pytest.raises(PageError, match="render targets; the device has"):
-            check(browser_page, DEVICE_NET[0], layers, 13, device=device)
-
-
-DEVICE_NET: Net = (
-    (5, 6, 6),
-    [conv(6, 2, "tanh", groups=6), conv(6, 2, "tanh", groups=2), conv(8, 1), conv(8, 2, groups=2)],
-)
+            check(browser_page, shape, layers, 13, device=device)
 
 
 @each_net
