@@ -70,7 +70,10 @@ function work({ plan }, { ops }, rows) {
   const { transposed, input, output } = product.attrs;
   const [height, width] = product.type.startsWith("conv2d") ? (transposed ? input : output) : [1, 1];
   const shape = tensors.get(w ?? Object.values(product.inputs)[0])?.shape ?? [];
-  return shape.reduce((a, b) => a * b, rows * height * width);
+  const ofWeights = shape.reduce((a, b) => a * b, rows * height * width);
+  // What has few weights goes through its elements: a normalization of images.
+  const elements = Object.values(product.inputs).map((name) => (tensors.get(name)?.batched ? tensors.get(name)?.shape ?? [] : [0]).reduce((a, b) => a * b, rows));
+  return Math.max(ofWeights, ...elements);
 }
 
 /**
