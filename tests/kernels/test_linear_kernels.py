@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
 from .cnns import (
     FLATTEN,
     Layer,
@@ -140,6 +141,29 @@ def test_devices(browser_page: BrowserPage, net: str, device: dict[str, Any]):
     else:
         with pytest.raises(PageError, match="render targets; the device has"):
             check(browser_page, shape, layers, 13, device=device)
+
+
+@pytest.mark.parametrize("net", DEVICE_NETS)
+def test_gradients_that_are_read_twice(browser_page: BrowserPage, net: str):
+    """Their norm limits the updates, so the parts are added before; a layer behind one that is frozen has no gradient to hand on."""
+    shape, [first, *layers] = DEVICE_NETS[net]
+    kernels = check(browser_page, shape, [first, *layers], 9, batch_size=5, clip={"global_norm": 0.01})
+    assert kernels >= {"sum_parts.frag.glsl", "update.frag.glsl"}
+    check(browser_page, shape, [first | {"trainable": False}, *layers], 9, batch_size=5)
+
+
+@pytest.mark.parametrize("net", ["transposed", "one row", "embedding", "groups of any size"])
+def test_the_precision_report_knows_them(browser_page: BrowserPage, net: str):
+    """Every operator of the job and its first losses against the engine's own float64 reference, whose sequences have one axis less."""
+    (shape, layers), _ = NETS[net]
+    behind = [] if layers[-1]["type"] == "dense" else [FLATTEN, dense(3)]
+    spec = cnn(shape, [*layers, *behind], steps=3, optimizer="adam", batch_size=4)
+    x, y = images_for(spec, 7)
+    report = browser_page.call("/tests/kernels/engine_page.js", "runAndDiagnose", spec, x, y)["report"]
+    assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
+    assert max(operator["maxNormalizedError"] for operator in report["operators"]) < OPERATOR_RIGHT
+    assert [loss["step"] for loss in report["firstLosses"]] == [1, 2, 3]
+    assert max(loss["relativeError"] for loss in report["firstLosses"]) < FIRST_LOSS_RTOL
 
 
 @each_net
