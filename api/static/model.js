@@ -6,7 +6,7 @@ import { formatCount } from "./format.js";
 /** Of a layer: shown in columns of their own, so not among its options. */
 const COLUMNS = new Set(["type", "name", "units", "filters", "activation"]);
 /** Options that every layer has; only another value is worth a reader's time. @type {Record<string, unknown>} */
-const USUAL = { bias_init: "zeros", use_bias: true };
+const USUAL = { bias_init: "zeros", use_bias: true, trainable: true, lr_multiplier: 1 };
 
 /** @param {unknown} value @returns {string} */
 function inline(value) {
@@ -37,6 +37,13 @@ function validationOf(validation) {
   return `${Math.round(100 * validation.fraction)} % of the rows${validation.stratify ? ", stratified by class" : ""}`;
 }
 
+/** @param {number} lr @param {Record<string, any>|undefined} schedule @returns {string} */
+function scheduleOf(lr, schedule) {
+  if (!schedule || (schedule.type === "constant" && !schedule.warmup_steps)) return String(lr);
+  if (schedule.type === "cosine" && !schedule.warmup_steps) return `${lr}, by half a cosine to ${schedule.min_lr ?? 0}`;
+  return `${lr}, ${inline(schedule)}`;
+}
+
 /**
  * @param {HTMLElement} host
  * @param {Record<string, any>} spec the job's spec
@@ -47,11 +54,11 @@ export function showModel(host, spec) {
   /** @type {Array<[string, string | false]>} */
   const facts = [
     ["Input", `[${model.input.join(", ")}]`],
-    ["Loss", typeof spec.loss === "string" ? spec.loss : spec.loss.type],
+    ["Loss", typeof spec.loss === "string" ? spec.loss : inline(spec.loss)],
     ["Optimizer", inline({ type, ...options })],
-    ["Learning rate", schedule?.type === "cosine" ? `${lr}, by half a cosine to ${schedule.min_lr ?? 0}` : String(lr)],
+    ["Learning rate", scheduleOf(lr, schedule)],
     ["Length", train.epochs ? `${formatCount(train.epochs)} epochs` : `${formatCount(train.steps)} steps`],
-    ["Batch size", train.batch_size ? formatCount(train.batch_size) : "all rows"],
+    ["Batch size", (train.batch_size ? formatCount(train.batch_size) : "all rows") + (train.accumulate_steps > 1 ? `, ${train.accumulate_steps} of them a step` : "")],
     ["Seed", String(train.seed)],
     ["Validation", validationOf(data?.validation)],
     ["Inputs", data?.normalize && data.normalize !== "none" && `normalised: ${data.normalize}`],

@@ -30,12 +30,13 @@ def run(page: BrowserPage, net: str, rows: int, **train: Any) -> tuple[list[Any]
     return found["history"], found["weights"]
 
 
-@pytest.mark.parametrize("clip", [None, {"global_norm": 0.1}, {"value": 0.02}])
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize(
+    ("net", "clip"), [("mlp", None), ("mlp", {"global_norm": 0.1}), ("cnn", {"value": 0.02})]
+)
 def test_many_batches_are_one(browser_page: BrowserPage, net: str, clip: dict[str, float] | None):
     """35 rows in steps of 12, the last of an epoch of 11: 4 batches of 3, or 3 of 4, the last one short; steps are what is counted."""
     whole, weights = run(browser_page, net, 38, batch_size=12, steps=8, clip=clip)
-    for size, of_step in ((3, 4), (4, 3), (1, 12), (6, 2)):
+    for size, of_step in ((3, 4), (4, 3), (1, 12)):
         history, found = run(
             browser_page, net, 38, batch_size=size, accumulate_steps=of_step, steps=8, clip=clip
         )
@@ -78,7 +79,7 @@ def test_epochs_count_steps(browser_page: BrowserPage):
     assert [point["step"] for point in history if "val_loss" in point] == [3, 6]
 
 
-@pytest.mark.parametrize("device", [DEVICES[0], DEVICES[2], DEVICES[13]], ids=device_id)
+@pytest.mark.parametrize("device", [DEVICES[1], DEVICES[14]], ids=device_id)
 @pytest.mark.parametrize("net", NETS)
 def test_kernels(browser_page: BrowserPage, net: str, device: dict[str, Any]):
     """Every kernel of a step, against float64 on what it read."""

@@ -8,6 +8,7 @@ import pytest
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
+from texelgrad.network import output_shape
 from texelgrad.shapes import ArrayInfo, Stats, data_faults, limit_faults
 from texelgrad.spec import parse_spec
 
@@ -56,6 +57,8 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     # softmax over channels: 10 trips for 4 of them, in each of 4 rows
     *[([1], [dense(channels) | {"activation": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
     *[([1], [dense(channels), {"type": "activation", "function": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
+    # losses of images: a row's texels in one sum
+    *[([side, side, 1], [{"type": "max_pool2d", "size": 1, "stride": 1}, conv(1, 1)], "mae", 2, None) for side in (181, 182)],
     # batches: 16 rows a trip
     *[([1], [dense(1)], "mse", rows, batch) for rows, batch in ((524_288, None), (524_289, None), (600_000, 524_288), (600_000, 524_289))],
     # convolutions: places times texels of channels, of the input, and of the output where a gradient goes back
@@ -104,10 +107,10 @@ def faults_of(
             "train": {"steps": 1, "batch_size": batch},
         }
     )
-    units = layers[-1]["units"]
+    output = output_shape(spec.model.input, spec.model.layers)
     shapes = {
         "x": (rows, *sample),
-        "y": (rows,) if loss == "softmax_cross_entropy" or units == 1 else (rows, units),
+        "y": (rows,) if loss == "softmax_cross_entropy" or output == (1,) else (rows, *output),
     }
     x, y = (ArrayInfo("float32", shape, STATS) for shape in shapes.values())
     ours = [*limit_faults(dict(spec), SETTINGS), *data_faults(dict(spec), x, y)]
