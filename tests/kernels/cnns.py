@@ -129,12 +129,6 @@ def named_layers(spec: Spec) -> list[tuple[str, Layer, Shape]]:
     return [(node.name, node.layer, node.shapes[0]) for node in nodes(spec)]
 
 
-def kernel_shapes(spec: Spec) -> dict[str, Shape]:
-    """The kernel of each layer that has one: [in, units] or [height, width, in, filters]."""
-    found = {node.name: node.weights.get(f"{node.name}.kernel") for node in nodes(spec)}
-    return {name: shape for name, shape in found.items() if shape is not None}
-
-
 def buffers_of(spec: Spec) -> list[str]:
     """Names of all that steps write and nothing trains."""
     return [name for node in nodes(spec) for name in node.buffers]
