@@ -238,7 +238,7 @@ def test_xavier_is_glorot():
         ("data.dataset", "digits", "data.dataset", "a string that matches"),
         ("data.validation.fraction", 1, "data.validation.fraction", "0 <= fraction < 1"),
         ("data.validation.fraction", -0.1, "data.validation.fraction", "0 <= fraction < 1"),
-        ("data.normalize", "robust", "data.normalize", "none, standard or minmax"),
+        ("data.normalize", "robust", "data.normalize", "none, standard, minmax or inherit"),
         ("data.synthetic", {"kind": "moons", "rows": 5}, "data.synthetic.kind", "two_class_points"),
         ("train", MISSING, "train", "an object with epochs, steps"),
         ("train.epochs", 0, "train.epochs", "1 <= epochs <= 2147483647"),
