@@ -8,15 +8,14 @@ export { EngineError };
 export { FIRST_LOSSES } from "./train/diagnostics.js";
 export { estimate } from "./train/estimate.js";
 
-/** @import { ArraySource } from "./train/sources.js" */
 /** @import { Point } from "./train/pipeline.js" */
-/** @import { RunRecord } from "./train/session.js" */
+/** @import { Data, RunRecord } from "./train/session.js" */
 /** @import { Weights } from "./train/weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
 
 /**
  * @typedef {object} CompileOptions
- * @property {{x: ArraySource, y: ArraySource}} [data] left out where the spec has `predict`: inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; in memory, read piece by piece, or at an address
+ * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
  * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers
@@ -93,7 +92,7 @@ export async function compile(spec, options) {
 /**
  * The short way: compile, run to the end, read, dispose.
  * @param {any} spec
- * @param {{x: ArraySource, y: ArraySource}} data
+ * @param {Data} data
  * @param {Omit<CompileOptions, "data"> & {onTelemetry?: (points: Point[]) => void|Promise<void>}} [options]
  * @returns {Promise<{weights: Weights, history: Point[], record: RunRecord}>}
  */

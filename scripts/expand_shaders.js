@@ -181,7 +181,7 @@ function* jobs() {
   yield* groupedJobs();
   yield* graphJobs();
   yield* optimizerJobs();
-  yield* lossJobs();
+  for (const job of lossJobs()) yield* [job, { ...job, weighted: true }];
   for (const { loss, labels, units } of LOSSES) {
     for (const activation of ACTIVATIONS) {
       for (const optimizer of OPTIMIZERS) {
@@ -215,8 +215,8 @@ function runs(origins) {
 }
 
 const expanded = new Map();
-for (const { spec, labels, batch } of jobs()) {
-  const plan = buildPlan(spec, { labels });
+for (const { spec, labels, batch, weighted = false } of jobs()) {
+  const plan = buildPlan(spec, { labels, weighted });
   for (const limits of DEVICES) {
     const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch });
     for (const { source } of draws(lowered)) {

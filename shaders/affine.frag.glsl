@@ -55,9 +55,9 @@ void main() {
     vec4 y = activate(z[i]);
     RowLoss r = rowLoss(y, T_fetch(T_layer(row), T_base(row), T_TEXELS_PER_ROW > 1 ? n : 0), n);
     bool inside = row < uRows;
-    losses[i] = inside ? r.loss * uInverseRows : 0.;
+    losses[i] = inside ? r.loss * rowShare(row) : 0.;
     corrects[i] = inside ? r.correct : 0.;
-    z[i] = padded(activationGrad(r.grad * uInverseRows, y), n, row);
+    z[i] = padded(activationGrad(r.grad * rowShare(row), y), n, row);
   }
 #ifdef WITH_GRAD
 #define OUT(i) STORE(oDZ[i], z[i]);

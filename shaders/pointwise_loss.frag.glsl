@@ -17,9 +17,9 @@ void main() {
     vec4 z = Z_fetch(Z_layer(row), Z_base(row), n);
     RowLoss r = rowLoss(z, T_fetch(T_layer(row), T_base(row), T_TEXELS_PER_ROW > 1 ? n : 0), n);
     bool inside = row < uRows;
-    losses[i] = inside ? r.loss * uInverseRows : 0.;
+    losses[i] = inside ? r.loss * rowShare(row) : 0.;
     corrects[i] = inside ? r.correct : 0.;
-    grad[i] = padded(activationGrad(r.grad * uInverseRows, z), n, row);
+    grad[i] = padded(activationGrad(r.grad * rowShare(row), z), n, row);
   }
 #ifdef WITH_GRAD
 #define OUT(i) STORE(oDZ[i], grad[i]);

@@ -17,8 +17,8 @@ void main() {
     vec4 dz = vec4(0.);
     if (row < uRows) {
       Statistics s = rowStatistics(row);
-      losses[i] = n == 0 ? s.loss * uInverseRows : 0.;
-      dz = rowGrad(row, n, s.top, s.rest, s.weight) * uInverseRows;
+      losses[i] = n == 0 ? s.loss * rowShare(row) : 0.;
+      dz = rowGrad(row, n, s.top, s.rest, s.weight) * rowShare(row);
     }
 #if GRAD_ACTIVATION != LINEAR
     dz = activationGrad(dz, Z_fetch(Z_layer(row), Z_base(row), n));

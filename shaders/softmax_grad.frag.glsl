@@ -14,7 +14,7 @@ void main() {
   for (int i = 0; i < ROWS; i++) {
     int row = group * ROWS + i;
     vec4 s = S_fetch(S_layer(row), S_base(row), 0);
-    vec4 dz = rowGrad(row, n, s.x, s.y, s.z) * uInverseRows;
+    vec4 dz = rowGrad(row, n, s.x, s.y, s.z) * rowShare(row);
 #if GRAD_ACTIVATION != LINEAR
     dz = activationGrad(dz, Z_fetch(Z_layer(row), Z_base(row), n));
 #endif

@@ -12,7 +12,7 @@ void main() {
 #ifdef WITH_GRAD
   STORE(oS[0], vec4(s.top, s.rest, s.weight, 0.));
 #endif
-  STORE(oL[0], vec4(s.loss * uInverseRows, 0., 0., 0.));
+  STORE(oL[0], vec4(s.loss * rowShare(row), 0., 0., 0.));
 #ifdef WITH_ACCURACY
   STORE(oC[0], vec4(s.correct, 0., 0., 0.));
 #endif

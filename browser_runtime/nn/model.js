@@ -27,6 +27,9 @@ import { layerTypes } from "./layers/index.js";
 /** What a layer may not be called: names of tensors that every graph has, and of the model's input. */
 const RESERVED = ["input", "x", "target", "loss", "correct"];
 
+/** The tensor of what each row counts for; no layer can be called so. */
+export const ROW_WEIGHT = "row.weight";
+
 /** A forward graph under construction; layers/ add to it. */
 export class Model {
   /** @param {boolean} training whether this is the graph of a step: some layers then do something else @param {number} seed of the run */
@@ -177,16 +180,18 @@ function wire(layers) {
 /**
  * Appends the targets and the loss of each row. Targets lie as the outputs do.
  * @param {Model} model @param {any} spec
- * @param {"index"|"values"} labels whether targets are class numbers or a value for each output
+ * @param {{labels: "index"|"values", weighted?: boolean}} data whether targets are class numbers or a value for each output; whether rows have weights
  */
-export function appendLoss({ graph, output }, spec, labels) {
+export function appendLoss({ graph, output }, spec, { labels, weighted = false }) {
   const { shape } = graph.tensor(output);
   const { attrs, weights } = lossOptions(spec, size(shape));
   graph.add({ name: "target", kind: "target", shape: labels === "index" ? [1] : shape, batched: true });
   graph.add({ name: "loss", kind: "rows", shape: [1], batched: true });
   /** @type {Record<string, string>} */
   const constants = weights ? { weights: graph.add({ name: "loss.weights", kind: "constant", shape, batched: false, values: weights }) } : {};
-  graph.op("loss", { z: output, target: "target", ...constants }, { loss: "loss" }, { ...attrs, labels });
+  /** @type {Record<string, string>} */
+  const ofRows = weighted ? { rows: graph.add({ name: ROW_WEIGHT, kind: "target", shape: [1], batched: true }) } : {};
+  graph.op("loss", { z: output, target: "target", ...constants, ...ofRows }, { loss: "loss" }, { ...attrs, labels });
 }
 
 /**

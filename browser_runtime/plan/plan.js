@@ -1,7 +1,7 @@
 // The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
 import { optimizers } from "../nn/optimizers.js";
 import { asksFor } from "../nn/metrics.js";
-import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
+import { appendAccuracy, appendLoss, buildModel, ROW_WEIGHT } from "../nn/model.js";
 import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";
 import { recompute } from "./recompute.js";
@@ -28,21 +28,23 @@ import { recompute } from "./recompute.js";
  * @property {number} leastRows that a batch must have
  * @property {number[]} inputShape @property {number[]} outputShape
  * @property {number[]} targetShape @property {string} output
+ * @property {Record<string, number[]>} fed what comes with the data, and the shape of a row of it: x, target, and weights of rows where there are some
  * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
  */
 
 /**
  * @param {any} spec a job spec, validated, with its defaults filled in
- * @param {{labels: "index"|"values"}} data whether targets are class numbers or a value for each output
+ * @param {{labels: "index"|"values", weighted?: boolean}} data whether targets are class numbers or a value for each output; whether rows have weights
  * @returns {Plan}
  */
-export function buildPlan(spec, { labels }) {
+export function buildPlan(spec, data) {
+  const { labels, weighted = false } = data;
   const training = buildModel(spec, { training: true });
-  appendLoss(training, spec, labels);
+  appendLoss(training, spec, data);
   differentiate(training.graph, spec);
 
   const evaluation = buildModel(spec, { training: false });
-  appendLoss(evaluation, spec, labels);
+  appendLoss(evaluation, spec, data);
   if (asksFor(spec, "accuracy")) appendAccuracy(evaluation, spec, labels);
 
   const prediction = buildModel(spec, { training: false });
@@ -54,6 +56,7 @@ export function buildPlan(spec, { labels }) {
     inputShape: training.graph.tensor("x").shape,
     outputShape: training.outputShape,
     targetShape: training.graph.tensor("target").shape,
+    fed: Object.fromEntries(["x", "target", ...(weighted ? [ROW_WEIGHT] : [])].map((name) => [name, training.graph.tensor(name).shape])),
     output: prediction.output,
     phases: {
       train: phase(training.graph, []),

@@ -6,7 +6,7 @@ import { dense, denseGradInput, denseGradWeights } from "./dense.js";
 import { embedding, embeddingGradWeights } from "./embedding.js";
 import { dropout } from "./dropout.js";
 import { gather } from "./gather.js";
-import { correctRows, lossGrad, lossRows } from "./losses.js";
+import { correctRows, lossGrad, lossRows, weightRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
 import { concat, shift2d, sliceChannels } from "./move.js";
@@ -67,8 +67,8 @@ export const ops = {
   concat: ({ a, b }) => ({ y: concat(a, b) }),
   slice_channels: ({ x }, { first, count }) => ({ y: sliceChannels(x, first, count) }),
 
-  loss: ({ z, target, weights }, { fn, labels, ...o }) => ({ loss: lossRows(fn, z, target, labels, { ...o, weights: weights?.data }) }),
-  loss_grad: ({ z, target, weights }, { fn, labels, ...o }) => ({ dz: lossGrad(fn, z, target, labels, { ...o, weights: weights?.data }) }),
+  loss: ({ z, target, weights, rows }, { fn, labels, ...o }) => ({ loss: weightRows(lossRows(fn, z, target, labels, { ...o, weights: weights?.data }), rows) }),
+  loss_grad: ({ z, target, weights, rows }, { fn, labels, ...o }) => ({ dz: weightRows(lossGrad(fn, z, target, labels, { ...o, weights: weights?.data }), rows) }),
   accuracy: ({ z, target }, { fn, labels }) => ({ correct: correctRows(fn, z, target, labels) }),
 
   sample_norm_statistics: ({ x }, sets) => ({ s: sampleNormStatistics(x, sets) }),

@@ -118,6 +118,16 @@ export function correctRows(fn, z, target, labels = "values") {
   return eachRow(z, target, labels, (row, y) => lossNamed(fn).correct(row, y));
 }
 
+/**
+ * Losses or gradients times what each row counts for.
+ * @param {Tensor} values [M] or [M,N] @param {Tensor} [weights] [M,1]; without them every row counts 1
+ * @returns {Tensor}
+ */
+export function weightRows({ shape, data }, weights) {
+  const columns = data.length / shape[0];
+  return tensor(shape, weights ? data.map((value, i) => value * weights.data[Math.floor(i / columns)]) : data);
+}
+
 /** @param {string} fn @returns {Loss} */
 function lossNamed(fn) {
   const loss = losses[fn];

@@ -1,5 +1,6 @@
 // Diagnostics: the precision report of a device and of what a session ran on it, against the float64 reference.
 import { execute, parameter } from "./float64.js";
+import { ROW_WEIGHT } from "../nn/model.js";
 import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/webgl2/selftest.js";
 import { writeScalars } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
@@ -125,7 +126,7 @@ async function compareOperators(session, budget) {
   /** @type {Values} */
   const batch = new Map();
   // Not where the groups that read it are too expensive anyway: a batch may be all of the data.
-  const affordable = groups.some((group) => Object.values(group.inputs).some((name) => ["x", "target"].includes(name)) && work(session, group, rows) <= budget.left);
+  const affordable = groups.some((group) => Object.values(group.inputs).some((name) => name in session.plan.fed) && work(session, group, rows) <= budget.left);
   if (affordable) await loadBatch(session, 0, batch);
   steps.set(0, rows, session.feeder.place(0), 1 / rows, session.step);
   /** @type {OperatorReport[]} */
@@ -191,17 +192,18 @@ function parameters({ plan }, weights) {
  * The batch of a step: from the caller's arrays where they are in memory; from the device where reading single rows would take too long.
  * @param {Session} session @param {number} step counted from 0 @param {Values} values
  */
-async function loadBatch({ batches, data, plan, executable, feeder }, step, values) {
+async function loadBatch({ batches, data, weights, plan, executable, feeder }, step, values) {
   const b = step % batches.perEpoch;
   const aligned = executable.sizes.batch;
   const epoch = Math.floor(step / batches.perEpoch);
   const rows = batches.rows(b);
-  const read = (/** @type {import("./sources.js").ArraySource} */ source, /** @type {"x"|"target"} */ name) => {
+  const read = (/** @type {import("./sources.js").ArraySource} */ source, /** @type {string} */ name) => {
     if ("data" in source) return gatherRows(source, batches.order(epoch, aligned).subarray(b * aligned, b * aligned + rows));
     return executable.readEpoch(name, feeder.place(step), rows);
   };
   values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
   values.set("target", tensor([rows, ...plan.targetShape], Float64Array.from(read(data.y, "target"))));
+  if (weights) values.set(ROW_WEIGHT, tensor([rows, 1], Float64Array.from(read({ shape: [weights.length], data: weights }, ROW_WEIGHT))));
 }
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */

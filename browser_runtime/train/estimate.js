@@ -4,6 +4,7 @@ import { lower } from "../backends/webgl2/lower.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, checkShapes } from "./data.js";
+import { checkRowWeights } from "./row_weights.js";
 import { splitSizes } from "./split.js";
 import { countParameters } from "./weights.js";
 
@@ -30,19 +31,21 @@ export function countRows(spec, total, { leastRows }) {
 
 /**
  * The plan of a spec for data of these shapes.
- * @param {any} spec validated @param {{x: {shape: number[]}, y: {shape: number[]}}} data
+ * @param {any} spec validated @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: any}} data
  * @throws {EngineError} data_invalid where they do not fit each other
  */
 export function planFor(spec, data) {
   const { outputShape } = buildPlan(spec, { labels: "values" });
   const { rows: total, labels } = checkShapes(spec, data, outputShape);
-  return { plan: buildPlan(spec, { labels }), total, labels };
+  const weighted = data.weight !== undefined;
+  if (data.weight) checkRowWeights(data.weight, total);
+  return { plan: buildPlan(spec, { labels, weighted }), total, labels };
 }
 
 /**
  * What a spec would cost, exactly for a device of these limits.
  * @param {any} input a job spec
- * @param {{x: {shape: number[]}, y: {shape: number[]}}} data its shapes
+ * @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: {shape: number[]}}} data its shapes
  * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device, such as probe() gives; those of a desktop where left out
  * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number}} bytes, as allocated
  * @throws {EngineError} as compile() does

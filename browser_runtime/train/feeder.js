@@ -5,7 +5,7 @@ import { Held } from "./held.js";
 /** @import { Executable } from "../backends/webgl2/executable.js" */
 /** @import { Batches } from "./data.js" */
 
-/** @typedef {"x"|"target"} Name */
+/** Of what comes with the data: x, target, weights of rows. @typedef {string} Name */
 
 /**
  * @param {Executable} executable @param {Batches} batches @param {Int32Array} validation
@@ -70,7 +70,8 @@ class StreamedFeeder {
     // Half of the ring, so that what is uploaded next is not what is being read.
     this.span = Math.max(1, ring >> 1);
     const total = batches.train.length + validation.length;
-    this.held = { x: new Held(total, executable.columns("x")), target: new Held(total, executable.columns("target")) };
+    /** @type {Record<Name, Held>} */
+    this.held = Object.fromEntries(executable.lowered.fed.map((name) => [name, new Held(total, executable.columns(name))]));
   }
 
   /** @param {Name} name @param {number} firstRow @param {ArrayLike<number>} values */
@@ -89,7 +90,7 @@ class StreamedFeeder {
     const place = step % placed.length;
     if (placed[place] !== number) {
       const order = batches.order(Math.floor(step / batches.perEpoch), batch).subarray(b * batch, b * batch + batches.rows(b));
-      for (const name of /** @type {Name[]} */ (["x", "target"])) executable.writeEpoch(name, place * batch, this.held[name].gather(order));
+      for (const name of executable.lowered.fed) executable.writeEpoch(name, place * batch, this.held[name].gather(order));
       placed[place] = number;
     }
     return place * batch;
@@ -100,7 +101,7 @@ class StreamedFeeder {
     const { executable, held, validation } = this;
     const write = (/** @type {number} */ from, /** @type {number} */ count) => {
       const order = validation.subarray(from, from + count);
-      for (const name of /** @type {Name[]} */ (["x", "target"])) executable.writeStage(name, held[name].gather(order));
+      for (const name of executable.lowered.fed) executable.writeStage(name, held[name].gather(order));
     };
     return executable.submitEvaluation(first, rows, line, { write, after });
   }

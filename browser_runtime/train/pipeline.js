@@ -27,14 +27,15 @@ export const IN_FLIGHT = 2;
 export class Pipeline {
   /**
    * @param {{executable: Executable, feeder: ReturnType<typeof import("./feeder.js").feederFor>, spec: any, batches: Batches, validation: Int32Array,
-   *   outputs: number, labels: "index"|"values"}} parts `outputs`: numbers of a row
+   *   validationWeight?: number, outputs: number, labels: "index"|"values"}} parts `validationWeight`: sum of what the validation rows count for; `outputs`: numbers of a row
    */
-  constructor({ executable, feeder, spec, batches, validation, outputs, labels }) {
+  constructor({ executable, feeder, spec, batches, validation, validationWeight, outputs, labels }) {
     this.executable = executable;
     this.feeder = feeder;
     this.spec = spec;
     this.batches = batches;
     this.validation = validation;
+    this.validationWeight = validationWeight ?? validation.length;
     /** Steps between validations, besides those after each epoch. */
     this.every = (validation.length > 0 && spec.train?.evaluate_every) || Number.MAX_SAFE_INTEGER;
     this.outputs = outputs;
@@ -71,9 +72,9 @@ export class Pipeline {
     this.sums = this.begin(this.validation.length);
   }
 
-  /** Nothing summed yet, of so many rows. @param {number} rows */
-  begin(rows) {
-    return { rows, loss: 0, correct: 0, measures: this.measures ? new Measures(this.spec, { rows, outputs: this.outputs, labels: this.labels }) : null };
+  /** Nothing summed yet, of so many rows. @param {number} rows @param {number} [weight] what they count for in the loss */
+  begin(rows, weight = this.validationWeight) {
+    return { rows, weight, loss: 0, correct: 0, measures: this.measures ? new Measures(this.spec, { rows, outputs: this.outputs, labels: this.labels }) : null };
   }
 
   /** Whether there is anything to submit before `target` is reached and validated. @param {number} target */
@@ -231,8 +232,8 @@ export class Pipeline {
   }
 
   /** Loss and metrics, once all rows are there. @param {ReturnType<Pipeline["begin"]>} sums @returns {{loss: number, accuracy?: number, [metric: string]: any}} */
-  summary({ rows, loss, correct, measures }) {
-    return { loss: loss / rows, ...(this.accuracy && { accuracy: correct / rows }), ...measures?.result() };
+  summary({ rows, weight, loss, correct, measures }) {
+    return { loss: loss / weight, ...(this.accuracy && { accuracy: correct / rows }), ...measures?.result() };
   }
 
   /** Aims at chunks of CHUNK_MS. @param {number} steps @param {number} ms that they took */

@@ -4,7 +4,7 @@ import { owned, posted, readRows } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
-/** @import { RunRecord } from "./session.js" */
+/** @import { Data, RunRecord } from "./session.js" */
 /** @import { Weights } from "./weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
@@ -54,9 +54,9 @@ class Channel {
     return { ...description, remote: this.offers };
   }
 
-  /** @param {{x: ArraySource, y: ArraySource}|undefined} data */
-  offerBoth(data) {
-    return data && { x: this.offer(data.x), y: this.offer(data.y) };
+  /** @param {Data|undefined} data @returns {Record<string, any>|undefined} */
+  offerAll(data) {
+    return data && Object.fromEntries(Object.entries(data).map(([name, source]) => [name, this.offer(source)]));
   }
 
   /** @param {any[]} descriptions as offered */
@@ -169,10 +169,10 @@ export class EngineProxy {
 
   /**
    * @param {any} spec
-   * @param {{data?: {x: ArraySource, y: ArraySource}, initialWeights?: Weights|Uint8Array, allowSoftware: boolean, signal?: AbortSignal}} options
+   * @param {{data?: Data, initialWeights?: Weights|Uint8Array, allowSoftware: boolean, signal?: AbortSignal}} options
    */
   async compile(spec, { data, initialWeights, allowSoftware, signal }) {
-    const offered = this.channel.offerBoth(data);
+    const offered = this.channel.offerAll(data);
     try {
       const args = { spec, data: offered, initialWeights, allowSoftware };
       const { session, state, normalization } = await this.channel.send("compile", args, { signal });
@@ -230,9 +230,9 @@ export class SessionProxy {
     return this.call("run", { steps }, { signal, onPoints: onTelemetry });
   }
 
-  /** @param {{x: ArraySource, y: ArraySource}} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
+  /** @param {Data} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
   async evaluate(data) {
-    const offered = this.channel.offerBoth(data);
+    const offered = this.channel.offerAll(data);
     return this.call("evaluate", { data: offered }).finally(() => this.channel.withdraw(Object.values(offered ?? {})));
   }
 

@@ -35,6 +35,9 @@ export function serve(post) {
     };
   }
 
+  /** @param {any} data @returns {any} */
+  const remoteSources = (data) => data && Object.fromEntries(Object.entries(data).map(([name, source]) => [name, remoteSource(source)]));
+
   /** @type {Record<string, (args: any, call: number) => any>} */
   const methods = {
     async create(options) {
@@ -49,14 +52,14 @@ export function serve(post) {
       engine.device.dispose();
     },
     async compile({ spec, data, initialWeights, allowSoftware }, call) {
-      const sources = data && { x: remoteSource(data.x), y: remoteSource(data.y) };
+      const sources = remoteSources(data);
       const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
       sessions.set(++nextSession, session);
       return { session: nextSession, state: stateOf(session), normalization: session.normalizationRecord };
     },
     run: ({ session, steps }, call) =>
       get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),
-    evaluate: ({ session, data }) => get(session).evaluate(data && { x: remoteSource(data.x), y: remoteSource(data.y) }),
+    evaluate: ({ session, data }) => get(session).evaluate(remoteSources(data)),
     predict: ({ session, x }) => get(session).predict(remoteSource(x)),
     getWeights: ({ session }) => get(session).getWeights(),
     setWeights: ({ session, weights }) => get(session).setWeights(weights),

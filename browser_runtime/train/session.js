@@ -1,6 +1,6 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
-import { buildModel } from "../nn/model.js";
+import { buildModel, ROW_WEIGHT } from "../nn/model.js";
 import { lossType } from "../nn/losses.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
@@ -13,6 +13,7 @@ import { countRows, planFor } from "./estimate.js";
 import { feederFor } from "./feeder.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
+import { checkRowWeights, checkRowWeightValues, scaledRowWeights, sumOf } from "./row_weights.js";
 import { decode, encode } from "./safetensors.js";
 import { buffered, eachWindow, nearby, readRows } from "./sources.js";
 import { isStratified, split } from "./split.js";
@@ -32,6 +33,8 @@ import { checkWeights, countParameters, readWeights, seededWeights, tensorNames,
  *   normalization: {kind: string, offset: number[], scale: number[]}|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
 
+/** Inputs, targets, and where rows count differently [rows] weights of them. @typedef {{x: ArraySource, y: ArraySource, weight?: ArraySource}} Data */
+
 /** Before the names of the best validation's weights in a checkpoint. */
 const BEST = "best/";
 
@@ -40,7 +43,7 @@ export class Session {
    * Validates, plans, compiles, uploads the data and the initial weights.
    * @param {Device} device
    * @param {any} input the job spec
-   * @param {{data?: {x: ArraySource, y: ArraySource}, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options `data` may be left out
+   * @param {{data?: Data, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options `data` may be left out
    *   where the spec only predicts
    */
   static async compile(device, input, { data, initialWeights, signal }) {
@@ -50,6 +53,7 @@ export class Session {
     if (!data) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
     checkArray("data.x", data.x);
     checkArray("data.y", data.y);
+    if (data.weight !== undefined) checkArray("data.weight", data.weight);
     const { plan, total, labels } = planFor(spec, data);
     const { rows } = countRows(spec, total, plan);
     const lowered = lower(plan, device.record, rows, device.rows);
@@ -61,9 +65,10 @@ export class Session {
     try {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
       const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
+      const weights = data.weight && (await scaledRowWeights(data.weight, train, validation, signal));
       const inherits = spec.predict || spec.data.normalize === "inherit";
       const normalization = inherits ? normalizationOf(initialWeights) : prepared.normalization;
-      session = new Session({ device, spec, plan, executable, data: read, normalization, labels, batches: new Batches(spec, train), validation, rows });
+      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels, signal);
       const begun = beginning(plan, spec, initialWeights);
       session.setWeights(begun ?? session.initialWeights());
@@ -81,10 +86,10 @@ export class Session {
   }
 
   /**
-   * @param {{device: Device, spec: any, plan: Plan, executable: Executable, data: {x: ArraySource, y: ArraySource},
-   *   normalization: Normalization|null, labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
+   * @param {{device: Device, spec: any, plan: Plan, executable: Executable, data: Data,
+   *   weights: Float32Array|null, normalization: Normalization|null, labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
    */
-  constructor({ device, spec, plan, executable, data, normalization, labels, batches, validation, rows }) {
+  constructor({ device, spec, plan, executable, data, weights, normalization, labels, batches, validation, rows }) {
     this.device = device;
     this.spec = spec;
     this.plan = plan;
@@ -92,13 +97,16 @@ export class Session {
     this.normalization = normalization;
     /** As the network sees it. */
     this.data = { x: normalized(normalization, data.x), y: data.y };
+    /** What each row counts for. */
+    this.weights = weights;
     this.labels = labels;
     this.batches = batches;
     this.validation = validation;
     this.rows = rows;
     this.feeder = feederFor(executable, batches, validation);
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
-    this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, labels, outputs });
+    const validationWeight = weights ? sumOf(weights, validation) : validation.length;
+    this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, validationWeight, labels, outputs });
     const { early_stopping: options } = spec.train;
     this.stopping = options && new EarlyStopping(options);
     this.pipeline.waits = this.stopping !== null;
@@ -138,6 +146,7 @@ export class Session {
         feeder.write(name === "x" ? "x" : "target", firstRow, values);
       }, signal);
     }
+    if (this.weights) feeder.write(ROW_WEIGHT, 0, this.weights);
     feeder.complete();
   }
 
@@ -227,7 +236,7 @@ export class Session {
 
   /**
    * Loss and the spec's metrics on data of the caller's, or on the validation rows.
-   * @param {{x: ArraySource, y: ArraySource}} [data]
+   * @param {Data} [data]
    * @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>}
    */
   async evaluate(data) {
@@ -240,16 +249,21 @@ export class Session {
     if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
-    const sums = pipeline.begin(rows);
+    const weight = data?.weight && buffered(data.weight);
+    const sums = pipeline.begin(rows, data ? 0 : pipeline.validationWeight);
     for (let first = 0; first < rows; first += stage) {
       const count = Math.min(stage, rows - first);
       if (data) {
         const [inputs, targets] = [await readRows(/** @type {ArraySource} */ (x), first, count), await readRows(/** @type {ArraySource} */ (y), first, count)];
         checkX(first, inputs);
         checkY(first, targets);
+        const counts = weight ? Float32Array.from(await readRows(weight, first, count)) : new Float32Array(count).fill(1);
+        checkRowWeightValues(first, counts);
         // Written and drawn in one task: another call may use the staging tensors in between.
         executable.writeStage("x", inputs);
         executable.writeStage("target", targets);
+        if (this.weights) executable.writeStage(ROW_WEIGHT, counts);
+        sums.weight += counts.reduce((sum, value) => sum + value, 0);
         executable.submitStagedEvaluation(count);
       } else this.feeder.evaluate(first, count, 0);
       const [evaluated, read] = await Promise.all([
@@ -262,11 +276,16 @@ export class Session {
     return pipeline.summary(sums);
   }
 
-  /** Shapes of data that is not the training data, and the same kind of targets. @param {{x: ArraySource, y: ArraySource}} data @returns {number} rows */
+  /** Shapes of data that is not the training data, and the same kind of targets. @param {Data} data @returns {number} rows */
   checkRows(data) {
     checkArray("data.x", data.x);
     checkArray("data.y", data.y);
     const { rows, labels } = checkShapes(this.spec, data, this.plan.outputShape);
+    if (data.weight !== undefined) {
+      checkArray("data.weight", data.weight);
+      checkRowWeights(data.weight, rows);
+      if (!this.weights) throw new EngineError("data_invalid", "data.weight: this session was compiled without weights of rows", { field: "data.weight" });
+    }
     if (labels !== this.labels) {
       const kinds = { index: "class numbers [rows]", values: "a value for each output" };
       throw new EngineError("data_invalid", `data.y: holds ${kinds[labels]}; this session was compiled for ${kinds[this.labels]}`, { field: "data.y" });
@@ -452,7 +471,7 @@ export class Session {
   }
 }
 
-/** A row of zeros to compile for, where no row will train. @param {any} spec @returns {{x: ArraySource, y: ArraySource}} */
+/** A row of zeros to compile for, where no row will train. @param {any} spec @returns {Data} */
 function placeholder(spec) {
   const outputs = buildModel(spec, { training: true }).outputShape.reduce((a, b) => a * b, 1);
   const zeros = (/** @type {number[]} */ shape) => ({ shape, data: new Float32Array(shape.reduce((a, b) => a * b, 1)) });
@@ -461,7 +480,7 @@ function placeholder(spec) {
 
 /**
  * What the data says before anything is uploaded: the split, and what normalizes the inputs.
- * @param {any} spec @param {{x: ArraySource, y: ArraySource}} data @param {"index"|"values"} labels @param {number[]} outputShape @param {AbortSignal} [signal]
+ * @param {any} spec @param {Data} data @param {"index"|"values"} labels @param {number[]} outputShape @param {AbortSignal} [signal]
  * @returns {Promise<import("./split.js").Split & {normalization: Normalization|null}>}
  */
 async function prepare(spec, { x, y }, labels, outputShape, signal) {

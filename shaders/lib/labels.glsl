@@ -11,6 +11,15 @@ float smoothed(float y, float count) {
 #endif
 }
 
+// What a row counts for in the loss: its weight, where rows have some, over the samples of the batch.
+float rowShare(int row) {
+#ifdef ROW_WEIGHTS
+  return R_fetch(R_layer(row), R_base(row), 0).x * uInverseRows;
+#else
+  return uInverseRows;
+#endif
+}
+
 #ifdef WEIGHTED
 // Of the classes of a column texel, or of the share of 1 in the targets of its outputs.
 vec4 classWeights(int n) { return K_fetch(0, K_group(0), n); }

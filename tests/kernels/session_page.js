@@ -21,13 +21,13 @@ const plain = (value) => (value?.data instanceof Uint8Array ? value.data : value
 /**
  * @param {any} spec @param {any} x @param {any} y
  * @param {[string, any?][]} calls methods of the session, one after another, each with its argument
- * @param {any} [options] of compile, and `stream`: true, or the first row that can't be read; `initialWeightsFile`: bytes
+ * @param {any} [options] of compile, and `stream`: true, or the first row that can't be read; `initialWeightsFile`: bytes; `weight`: of the rows
  * @returns {Promise<{results: any[], history: any[], record: any, step: number, totalSteps: number}>}
  */
-export async function play(spec, x, y, calls, { stream, initialWeightsFile, ...options } = {}) {
+export async function play(spec, x, y, calls, { stream, initialWeightsFile, weight, ...options } = {}) {
   if (initialWeightsFile) options.initialWeights = initialWeightsFile.data;
   const source = (/** @type {any} */ array) => (stream ? streamed(array, stream === true ? Infinity : stream) : array);
-  const session = await compile(spec, { ...options, data: x ? { x: source(x), y: source(y) } : undefined });
+  const session = await compile(spec, { ...options, data: x ? { x: source(x), y: source(y), ...(weight && { weight: source(weight) }) } : undefined });
   /** @type {any[]} */
   const history = [];
   try {

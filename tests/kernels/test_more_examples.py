@@ -74,7 +74,7 @@ def test_regression(browser_page: BrowserPage):
     """scikit-learn's diabetes: the error of PyTorch in float64 after the same steps."""
     spec = example("diabetes")
     x, target = load_diabetes(return_X_y=True, scaled=False)
-    x, y = x.astype(np.float32), ((target[:, None] - 150) / 80).astype(np.float32)
+    x, y = np.asarray(x, np.float32), ((np.asarray(target)[:, None] - 150) / 80).astype(np.float32)
     calls: list[Call] = [("getWeights",), ("run", {})]
     played = play(browser_page, spec, x, y, *calls)
     error, r2 = with_torch(spec, x, y, played["results"][0])

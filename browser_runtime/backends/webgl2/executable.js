@@ -358,7 +358,7 @@ export class Executable {
 
   /**
    * Writes rows of the data set.
-   * @param {"x"|"target"} name @param {number} firstRow @param {ArrayLike<number>} values [rows, columns]
+   * @param {string} name @param {number} firstRow @param {ArrayLike<number>} values [rows, columns]
    */
   writeData(name, firstRow, values) {
     const { slots, layout } = this.place(`${name}.data`);
@@ -369,14 +369,14 @@ export class Executable {
     else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
   }
 
-  /** Numbers of a row. @param {"x"|"target"} name */
+  /** Numbers of a row. @param {string} name */
   columns(name) {
     return this.place(`${name}.stage`).layout.columns;
   }
 
   /**
    * Writes a batch among those that are trained on.
-   * @param {"x"|"target"} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
+   * @param {string} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
    */
   writeEpoch(name, first, values) {
     const { slots, layout } = this.place(`${name}.epoch`);
@@ -392,7 +392,7 @@ export class Executable {
     }
   }
 
-  /** Writes rows into the staging tensor. @param {"x"|"target"} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
+  /** Writes rows into the staging tensor. @param {string} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
   writeStage(name, values) {
     const { slots, layout } = this.place(`${name}.stage`);
     const rows = values.length / layout.columns;
@@ -476,7 +476,7 @@ export class Executable {
 
   /**
    * Reads rows of the epoch's batches, synchronously.
-   * @param {"x"|"target"} name @param {number} first a row that starts a batch @param {number} rows @returns {Float32Array} [rows, columns]
+   * @param {string} name @param {number} first a row that starts a batch @param {number} rows @returns {Float32Array} [rows, columns]
    */
   readEpoch(name, first, rows) {
     const { gl, device } = this;

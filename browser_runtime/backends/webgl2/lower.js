@@ -85,6 +85,7 @@ function rowsFor(choice, rows, texelsPerRow) {
  * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
  * @property {number} updatesFrom the first group of training that waits for a step's last batch; beyond the last where none does
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
+ * @property {string[]} fed names of what comes with the data
  * @property {{train: Reduction, evaluate: Reduction}} reductions
  * @property {{batch: number, stage: number, trainSlots: number, evaluateSlots: number, ring: number}} sizes
  *   rows of a batch and of the staging tensors (aligned), batches in flight, batches that are on the device at once
@@ -340,7 +341,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
   const layers = rowsPerFragment(4, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
-  const columns = { x: columnsOf(plan.inputShape), target: columnsOf(plan.targetShape) };
+  const columns = Object.fromEntries(Object.entries(plan.fed).map(([name, shape]) => [name, columnsOf(shape)]));
+  const fedNames = Object.keys(plan.fed);
   if (batch / ROW_ALIGNMENT > MAX_TRIPS) {
     throw new EngineError("too_large", `a batch of ${rows.batch} rows is too long for one draw; at most ${MAX_TRIPS * ROW_ALIGNMENT}`, {
       field: "train.batch_size",
@@ -353,17 +355,17 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const slot = arena.own(name, layout, { int });
     places.set(name, { slots: [slot, slot], layout, fed });
   };
-  const data = (/** @type {"x"|"target"} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
-  const epoch = (/** @type {"x"|"target"} */ name, /** @type {number} */ count) => layoutFor({ rows: count * batch, ...columns[name], layers });
-  const textures = [data("x"), data("target"), epoch("x", batches), epoch("target", batches)];
+  const data = (/** @type {string} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
+  const epoch = (/** @type {string} */ name, /** @type {number} */ count) => layoutFor({ rows: count * batch, ...columns[name], layers });
+  const textures = fedNames.flatMap((name) => [data(name), epoch(name, batches)]);
   const residentBytes = limits.residentBytes ?? RESIDENT_BYTES;
   const streamed = bytesOf(textures, limits.maxTextureSize) > residentBytes;
-  const heldBytes = 4 * rows.total * (columns.x.columns + columns.target.columns);
+  const heldBytes = 4 * rows.total * Object.values(columns).reduce((sum, { columns: each }) => sum + each, 0);
   if (streamed && heldBytes > MAX_HELD_BYTES) {
     throw new EngineError("too_large", `data: ${rows.total} rows are ${heldBytes} bytes, which do not fit textures; at most ${MAX_HELD_BYTES} are held outside of them`, { field: "data" });
   }
-  const ring = streamed ? Math.min(batches, ringOf(bytesOf([epoch("x", 1), epoch("target", 1)], Infinity), residentBytes)) : batches;
-  for (const name of /** @type {const} */ (["x", "target"])) {
+  const ring = streamed ? Math.min(batches, ringOf(bytesOf(fedNames.map((name) => epoch(name, 1)), Infinity), residentBytes)) : batches;
+  for (const name of fedNames) {
     if (!streamed) own(`${name}.data`, data(name));
     own(`${name}.epoch`, epoch(name, ring), { fed: true });
     own(`${name}.stage`, layoutFor({ rows: stage, ...columns[name], layers }));
@@ -413,7 +415,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const shared = [];
   const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source) => {
     const fixed = new Map(places);
-    for (const fed of ["x", "target"]) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
+    for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
     const phase = plan.phases[name];
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows: alignedRows, shared, fixed, phase });
@@ -426,7 +428,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   places.set("output", predict.lowering.place(plan.output));
   for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);
 
-  const gather = (/** @type {"x"|"target"} */ name, /** @type {string} */ to) => {
+  const gather = (/** @type {string} */ name, /** @type {string} */ to) => {
     const place = (/** @type {string} */ key) => /** @type {Place} */ (places.get(key));
     const out = place(`${name}.${to}`);
     return makeDraw(arena, "gather", {
@@ -468,7 +470,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     phases,
     updatesFrom: accumulates ? updatesFrom : plan.phases.train.groups.length,
     constants: constants.map(({ name, values = [] }) => ({ name, values })),
-    gathers: streamed ? { epoch: [], stage: [] } : { epoch: [gather("x", "epoch"), gather("target", "epoch")], stage: [gather("x", "stage"), gather("target", "stage")] },
+    gathers: streamed ? { epoch: [], stage: [] } : { epoch: fedNames.map((name) => gather(name, "epoch")), stage: fedNames.map((name) => gather(name, "stage")) },
+    fed: fedNames,
     reductions,
     sizes: { batch, stage, trainSlots: train.lowering.slots, evaluateSlots: evaluate.lowering.slots, ring },
     streamed,

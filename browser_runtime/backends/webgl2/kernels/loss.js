@@ -27,10 +27,11 @@ export function lossParts(lowering, group, domain) {
       ...(loss.attrs.fn === "huber" && { DELTA: exactFloat(loss.attrs.delta) }),
       ...(loss.attrs.smoothing > 0 && { SMOOTHING: exactFloat(loss.attrs.smoothing) }),
       ...(loss.inputs.weights && { WEIGHTED: 1 }),
+      ...(loss.inputs.rows && { ROW_WEIGHTS: 1 }),
       ...(grad && { WITH_GRAD: 1 }),
       ...(accuracy && { WITH_ACCURACY: 1 }),
     },
-    reads: [lowering.read("T", loss.inputs.target), ...(loss.inputs.weights ? [lowering.read("K", loss.inputs.weights)] : [])],
+    reads: [lowering.read("T", loss.inputs.target), ...(loss.inputs.weights ? [lowering.read("K", loss.inputs.weights)] : []), ...(loss.inputs.rows ? [lowering.read("R", loss.inputs.rows)] : [])],
     writes: [
       ...(dz ? [lowering.write("DZ", dz)] : []),
       lowering.writeRows("L", loss.outputs.loss, domain),
