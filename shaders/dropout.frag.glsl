@@ -1,4 +1,4 @@
-// dropout: Y = X / keep where an element's word is below THRESHOLD = floor(keep 2^32), else 0; of a gradient times act'(G)     backward: dropout
+// dropout: Y = X / kept where an element's word is below THRESHOLD = floor(kept 2^32), else 0; of a gradient times act'(G)     backward: dropout
 // X [M,N]  G [M,N]  ->  Y [M,N]   ROWS samples and 4 columns a fragment; KEY and COUNTER: stream and layer, docs/page-protocol.md
 // Two roundings.
 // Padding lanes and rows are written as 0.

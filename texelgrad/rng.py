@@ -51,14 +51,14 @@ def threefry2x32(key: tuple[int, int], counter0: Words, counter1: Words | int) -
     return x0, x1
 
 
-def dropout_mask(seed: int, number: int, step: int, count: int, rate: float) -> NDArray[np.bool_]:
+def dropout_mask(seed: int, number: int, batch: int, count: int, rate: float) -> NDArray[np.bool_]:
     """Which of `count` elements of a batch, row by row, a dropout layer keeps.
 
-    `number` is the layer's among the dropout layers, `step` that of the run, both from 0. The block of the step in the layer's
-    stream is the key of the elements' words, of which those below floor((1 - rate) 2^32) keep.
+    `number` is the layer's among the dropout layers, `batch` that of the run, both from 0. The block of the batch in the
+    layer's stream is the key of the elements' words, of which those below floor((1 - rate) 2^32) keep.
     """
     stream = int(Stream.DROPOUT) * _MAX_SUB + number
-    key = threefry2x32((seed & _MASK, seed >> 32), np.array([step], np.uint32), stream)
+    key = threefry2x32((seed & _MASK, seed >> 32), np.array([batch], np.uint32), stream)
     blocks = np.arange((count + 1) // 2, dtype=np.uint64).astype(np.uint32)
     words = np.stack(threefry2x32((int(key[0][0]), int(key[1][0])), blocks, 0), axis=1).reshape(-1)[:count]
     return words < np.uint32(min(math.floor((1 - rate) * 2.0**32), _MASK))

@@ -36,24 +36,24 @@ export function threefry2x32(key0, key1, counter0, counter1, words) {
 }
 
 /**
- * What a dropout layer draws its masks from: the key and the stream of its steps, and the words that keep an element.
- * @typedef {{key: [number, number], counter: number, threshold: number, keep: number}} DropoutDraw
+ * What a dropout layer draws its masks from: the key and the stream of its batches, and the words that keep an element.
+ * @typedef {{key: [number, number], counter: number, threshold: number, kept: number}} DropoutDraw
  */
 
 /** @param {number} seed of the run @param {number} number of the layer among the dropout layers, from 0 @param {number} rate 0 < rate < 1 @returns {DropoutDraw} */
 export function dropoutDraw(seed, number, rate) {
-  const keep = 1 - rate;
-  return { key: [seed % TWO_32, Math.floor(seed / TWO_32)], counter: STREAMS.dropout * MAX_SUB + number, threshold: Math.min(Math.floor(keep * TWO_32), TWO_32 - 1), keep };
+  const kept = 1 - rate;
+  return { key: [seed % TWO_32, Math.floor(seed / TWO_32)], counter: STREAMS.dropout * MAX_SUB + number, threshold: Math.min(Math.floor(kept * TWO_32), TWO_32 - 1), kept };
 }
 
 /**
- * The mask of one step: the block of the step in the layer's stream is the key of the elements' words.
- * @param {DropoutDraw} draw @param {number} step counted from 0 @param {number} count elements of the batch, row by row
+ * The mask of one batch: its block in the layer's stream is the key of the elements' words.
+ * @param {DropoutDraw} draw @param {number} batch of the run, counted from 0 @param {number} count elements of the batch, row by row
  * @returns {Uint8Array} 1 where an element is kept
  */
-export function dropoutMask({ key, counter, threshold }, step, count) {
+export function dropoutMask({ key, counter, threshold }, batch, count) {
   const [own, words] = [new Uint32Array(2), new Uint32Array(2)];
-  threefry2x32(key[0], key[1], step, counter, own);
+  threefry2x32(key[0], key[1], batch, counter, own);
   const mask = new Uint8Array(count);
   for (let element = 0; element < count; element++) {
     if (element % 2 === 0) threefry2x32(own[0], own[1], element / 2, 0, words);

@@ -3,7 +3,7 @@ import { map } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
 
-/** @param {Tensor} x @param {ArrayLike<number>} mask 1 where an element is kept, in the order of x @param {number} keep @returns {Tensor} */
-export function dropout(x, mask, keep) {
-  return map(x, (value, i) => (mask[i] ? value / keep : 0));
+/** @param {Tensor} x @param {ArrayLike<number>} mask 1 where an element is kept, in the order of x @param {number} kept share of the elements @returns {Tensor} */
+export function dropout(x, mask, kept) {
+  return map(x, (value, i) => (mask[i] ? value / kept : 0));
 }

@@ -60,7 +60,7 @@ export const ops = {
   upsample2d: ({ x }, geometry) => ({ y: windowSpread(x, geometry, false) }),
   upsample2d_grad: ({ dy }, geometry) => ({ dx: windowSum(dy, geometry, false) }),
 
-  dropout: ({ x, mask }, { keep }) => ({ y: dropout(x, mask.data, keep) }),
+  dropout: ({ x, mask }, { kept }) => ({ y: dropout(x, mask.data, kept) }),
 
   reshape: ({ x }) => ({ y: x }),
   shift2d: ({ x }, geometry) => ({ y: shift2d(x, geometry) }),

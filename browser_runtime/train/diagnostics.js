@@ -100,7 +100,7 @@ async function compareLosses(session, budget) {
       await loadBatch(session, first + i, values);
       const share = batches.rows((first + i) % batches.perEpoch) / rows;
       const last = i === count - 1;
-      const how = { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1, keep: i > 0, share };
+      const how = { lr: learningRate(spec.optimizer, step, session.totalSteps), t: step + 1, keep: i > 0, share, batch: first + i };
       execute(order(last ? groups : groups.slice(0, updatesFrom)), plan.phases.train.tensors, values, how);
       reference += mean(values.get("loss").data) * share;
     }

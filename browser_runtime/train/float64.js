@@ -43,7 +43,7 @@ const adapters = {
   loss: ({ z, target, ...others }, attrs) => reference.loss({ z: rows(z), target: rows(target), ...others }, attrs),
   loss_grad: ({ z, target, ...others }, attrs) => reference.loss_grad({ z: rows(z), target: rows(target), ...others }, attrs),
   accuracy: ({ z, target }, attrs) => reference.accuracy({ z: rows(z), target: rows(target) }, attrs),
-  dropout: ({ x }, { t, ...draw }) => reference.dropout({ x, mask: { shape: x.shape, data: dropoutMask(draw, t - 1, x.data.length) } }, draw),
+  dropout: ({ x }, { t, batch = t - 1, ...draw }) => reference.dropout({ x, mask: { shape: x.shape, data: dropoutMask(draw, batch, x.data.length) } }, draw),
   // What is joined may have got its shape by flattening, or by another view.
   add: ({ a, b }) => reference.add({ a: rows(a), b: rows(b) }, {}),
   multiply: ({ a, b }) => reference.multiply({ a: rows(a), b: rows(b) }, {}),
@@ -75,7 +75,8 @@ function seen(value, key, { input, output }) {
  * @param {Op[]} ops in an order of execution
  * @param {Map<string, import("../nn/graph.js").Tensor>} tensors of the graph
  * @param {Values} values what the ops read; what they write is added
- * @param {{lr: number, t: number, keep?: boolean, share?: number}} [step] of the optimizer, t counted from 1
+ * @param {{lr: number, t: number, keep?: boolean, share?: number, batch?: number}} [step] of the optimizer, t counted from 1;
+ *   `batch` of the run, counted from 0: t - 1 where each step has one
  */
 export function execute(ops, tensors, values, step) {
   for (const op of ops) {

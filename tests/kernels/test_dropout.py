@@ -90,13 +90,15 @@ def test_masks_of_steps_and_layers_differ(browser_page: BrowserPage):
 
 
 def test_the_stream_as_documented():
-    """docs/page-protocol.md: the step's block is the key of the elements' words."""
-    seed, number, step = 2**40 + 9, 2, 11
-    first, second = threefry2x32((9, 2**8), np.array([step], np.uint32), int(Stream.DROPOUT) * 2**24 + number)
+    """docs/page-protocol.md: the batch's block is the key of the elements' words."""
+    seed, number, batch = 2**40 + 9, 2, 11
+    first, second = threefry2x32(
+        (9, 2**8), np.array([batch], np.uint32), int(Stream.DROPOUT) * 2**24 + number
+    )
     words = np.stack(
         threefry2x32((int(first[0]), int(second[0])), np.arange(3, dtype=np.uint32), 0), axis=1
     ).reshape(-1)
-    assert dropout_mask(seed, number, step, 5, 0.4).tolist() == (words < int(0.6 * 2**32)).tolist()[:5]
+    assert dropout_mask(seed, number, batch, 5, 0.4).tolist() == (words < int(0.6 * 2**32)).tolist()[:5]
 
 
 @pytest.mark.parametrize("net", ["dense", "images"])
@@ -129,9 +131,12 @@ def test_a_resumed_run_goes_on_with_the_masks_of_its_steps(browser_page: Browser
             np.testing.assert_array_equal(whole[name], parts[name])
 
 
-def test_the_precision_report_draws_the_same_masks(browser_page: BrowserPage):
-    """The first losses of a run against a float64 run of the same plan."""
-    spec = cnn(*NETS["dense"], batch_size=16, steps=20, optimizer=OPTIMIZERS["adam"])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_the_precision_report_draws_the_same_masks(browser_page: BrowserPage, batches: int):
+    """The first losses of a run against a float64 run of the same plan; each batch of a step has a mask of its own."""
+    spec = cnn(
+        *NETS["dense"], batch_size=16, steps=20, optimizer=OPTIMIZERS["adam"], accumulate_steps=batches
+    )
     x, y = images_for(spec, 50)
     report = browser_page.call(ENGINE, "runAndDiagnose", spec, x, y, {})["report"]
     assert len(report["firstLosses"]) == 10

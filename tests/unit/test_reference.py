@@ -98,7 +98,7 @@ def test_means_and_sums_of_windows_by_hand():
 def test_dropout_by_hand():
     """What the mask drops is 0, the rest is divided by what is kept; NaN that is dropped is gone."""
     x = array([[1, 2, math.nan], [4, math.nan, -6]])
-    got = op("dropout", {"keep": 0.5}, x=x, mask=array([1, 0, 0, 1, 1, 1]))["y"]
+    got = op("dropout", {"kept": 0.5}, x=x, mask=array([1, 0, 0, 1, 1, 1]))["y"]
     close(got, [[2, 0, 0], [8, math.nan, -12]])
 
 

@@ -7,11 +7,11 @@ const TRIPS_OF_ROW = 3 * (1 + 5 * 5) + 4;
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
   dropout(lowering, { ops: [op, grad] }) {
-    const { key, counter, threshold, keep } = op.attrs;
+    const { key, counter, threshold, kept } = op.attrs;
     const y = grad?.outputs.dx ?? op.outputs.y;
     const domain = lowering.layout(y);
     const slope = slopeParts(lowering, grad);
-    const scale = Math.fround(1 / keep);
+    const scale = Math.fround(1 / kept);
     return [
       lowering.draw("dropout", {
         trips: (1 + domain.layers) * TRIPS_OF_ROW,
