@@ -76,6 +76,7 @@ class Case:
     rows: int
     batch_size: int
     train: dict[str, Any] = field(default_factory=dict[str, Any])
+    loss_options: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def name(self) -> str:
@@ -86,7 +87,8 @@ class Case:
         """The job spec, with a cosine schedule over the 50 steps."""
         optimizer = self.options | {"schedule": {"type": "cosine", "min_lr": self.lowest}}
         return cnn(
-            self.input, self.layers, self.loss, optimizer=optimizer,
+            self.input, self.layers, {"type": self.loss, **self.loss_options} if self.loss_options else self.loss,
+            optimizer=optimizer,
             steps=STEPS, seed=seed, batch_size=self.batch_size, **self.train,
         )  # fmt: skip
 
@@ -115,7 +117,7 @@ class Case:
             self.rows, outputs
         )
         x = x.reshape(self.rows, *self.input)
-        if self.loss == "mse":
+        if self.loss in ("mse", "huber"):
             return x, z.astype(np.float32)
         if self.loss == "bce":
             return x, (z > 0).astype(np.float32)
@@ -155,10 +157,11 @@ class Case:
 
     def batches(self, seed: int) -> Iterator[Array]:
         """The rows of each of the 50 steps: epochs of a shuffled order, cut into batches, the last one short."""
-        per_epoch = math.ceil(self.rows / self.batch_size)
+        size = self.batch_size * self.train.get("accumulate_steps", 1)
+        per_epoch = math.ceil(self.rows / size)
         for step in range(STEPS):
             order = RandomStream(seed, Stream.SHUFFLE, step // per_epoch).permutation(self.rows)
-            yield order[step % per_epoch * self.batch_size :][: self.batch_size]
+            yield order[step % per_epoch * size :][:size]
 
     def learning_rate(self, step: int) -> float:
         """Half a cosine, step counted from 0."""
@@ -252,14 +255,22 @@ CASES = [
         "clipped", (8, 8, 2), [conv(5, 3, "tanh"), pool(2), FLATTEN, dense(12, "tanh"), dense(3)],
         "mse", "adamw", 30, 8, {"clip": {"global_norm": 0.5}},
     ),
+    Case(
+        "accumulated", (6,), [dense(16, "tanh"), dense(3)],
+        "huber", "momentum", 45, 4, {"accumulate_steps": 4}, {"delta": 0.6},
+    ),
+    Case(
+        "weighted", (7,), [dense(12, "tanh"), dense(4)],
+        "softmax_cross_entropy", "adam", 45, 16, {}, {"class_weights": [0.5, 2.0, 1.0, 3.0], "label_smoothing": 0.1},
+    ),
 ]  # fmt: skip
 
 
 def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     """The same training in PyTorch."""
     import torch  # where goldens are tested it is not installed
-    from torch.nn import functional
 
+    from ..torch_losses import mean_loss
     from ..torch_optimizers import add_l1, make
 
     torch.set_num_threads(1)  # so small a matrix is slower in two threads, and far slower on busy cores
@@ -276,11 +287,6 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
     multipliers = {node.name: node.layer.get("lr_multiplier", 1.0) for node in layers}
     optimizer = make(case.options, trained, multipliers)
-    loss_of = {
-        "bce": functional.binary_cross_entropy_with_logits,
-        "mse": functional.mse_loss,
-        "softmax_cross_entropy": functional.cross_entropy,
-    }[case.loss]
     x, y = case.data(seed)
     target = torch.tensor(y).long() if y.dtype == np.int32 else torch.tensor(y, dtype=dtype)
     inputs = torch.tensor(x, dtype=dtype)
@@ -296,7 +302,7 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
                 node.layer | {"step": step}, parts, [made[name] for name in node.inputs]
             )
             made[node.name] = torch_activation(node.layer.get("activation", "linear"))(z)
-        loss = loss_of(made[layers[-1].name], target[rows])
+        loss = mean_loss(case.loss, case.loss_options, made[layers[-1].name], target[rows])
         losses[step] = loss.item()
         optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportUnknownMemberType]
