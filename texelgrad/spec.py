@@ -24,7 +24,7 @@ from texelgrad.network import held_output, output_shape, shape_faults
 from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
-from texelgrad.spec_fields import MAX_STEPS, Float32, Label, Later, Name, Strict, Whole, available
+from texelgrad.spec_fields import MAX_STEPS, Float32, Label, Later, Name, NullMeans, Strict, Whole, available
 from texelgrad.spec_metrics import EarlyStopping, Metrics, metric_faults, stopping_faults
 from texelgrad.spec_weights import FineTune, Predict, weights_faults
 
@@ -74,8 +74,8 @@ class Train(Strict):
     )
     early_stopping: EarlyStopping | None = None
     clip: Clip | None = Field(None, description="At most one of value and global_norm.")
-    accumulate_steps: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        1, description="Batches whose gradients make one step."
+    accumulate_steps: Annotated[int, Field(ge=1, le=65_536), NullMeans(1)] = Field(
+        1, description="Batches whose gradients make one step; null: 1."
     )
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from texelgrad.spec_legal import NOT_AVAILABLE
 
@@ -18,6 +27,25 @@ FLOAT32_MAX = 3.4028234663852886e38
 def _refuse(value: Any) -> None:
     if value is not None:
         raise PydanticCustomError(NOT_AVAILABLE, "not available yet", {"expected": "null, or leave it out"})
+
+
+class NullMeans:
+    """Lets null stand for a default that is not null, as jobs have it that were stored before the field worked."""
+
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Null becomes the default; everything else is checked as before."""
+        return core_schema.no_info_before_validator_function(
+            lambda value: self._default if value is None else value, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """The page fills the default in (browser_runtime/nn/spec.js)."""
+        return {"anyOf": [handler(schema), {"type": "null"}]}
 
 
 def available(*legal: Any) -> BeforeValidator:

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,15 +24,18 @@ from texelgrad.config import Settings
 from texelgrad.db import Database
 from texelgrad.domain import Cause
 from texelgrad.engine import find_engine
+from texelgrad.errors import Fenced, Invalid
 from texelgrad.repository import Claim, DataArray, Resume
 from worker.browser import Browser, BrowserDied, PageRejected, open_proved
 from worker.chromium import EnvironmentFault, find_chromium, gpu_devices, recipes_for
 from worker.page_server import PageServer
 from worker.recorder import Recorder
 
+_log = logging.getLogger(__name__)
 _MAX_LINE_BYTES = 64 << 20
 _START_S = 10.0  # for the page to accept a job
 _CANCEL_S = 2.0
+_KEEP_S = 2.0  # for the page's last lines to be stored
 _PROGRESS_S = 0.2  # signs of life need not come oftener
 
 
@@ -99,7 +102,7 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
             return
         try:
             reporter.emit("ready", proof=proof.as_dict(), browser_session=browser.session_id)
-            serving = asyncio.create_task(_serve(browser, recorder, lines, reporter))
+            serving = asyncio.create_task(serve(browser, recorder, lines, reporter))
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -107,12 +110,13 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
                 serving.result()
             else:
                 serving.cancel()
+                await asyncio.wait({serving})  # it keeps the page's last lines
         finally:
             await browser.stop()
     db.close()
 
 
-async def _serve(
+async def serve(
     browser: Browser, recorder: Recorder, lines: asyncio.StreamReader, reporter: Reporter
 ) -> None:
     """Obey the supervisor's lines until they end; say so if the browser dies first."""
@@ -121,7 +125,7 @@ async def _serve(
     idle = browser.on_line
 
     def keep(level: str, text: str) -> None:
-        keeping.submit(recorder.log, level, text)
+        keeping.submit(recorder.log, level, text).add_done_callback(_log_failure)
 
     browser.died.add_done_callback(
         lambda died: (
@@ -142,11 +146,25 @@ async def _serve(
                     await browser.call("start", deadline_s=_START_S)
                 elif message.get("cancel"):
                     await browser.call("cancel", deadline_s=_CANCEL_S)
+            except (
+                Invalid
+            ) as error:  # stored by a version whose specs ours does not take; trying again is no use
+                why = f"this version can't read the job's spec: {error}"
+                reporter.emit("failed", code=Cause.SPEC_INVALID, message=why, failure={})
             except (BrowserDied, PageRejected) as error:
                 reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
     finally:
         browser.on_line = idle
+        with contextlib.suppress(TimeoutError):  # then the database is away, and so are the last lines
+            await asyncio.wait_for(asyncio.wrap_future(keeping.submit(lambda: None)), _KEEP_S)
         keeping.shutdown(wait=False, cancel_futures=True)
+
+
+def _log_failure(keeping: Future[None]) -> None:
+    """Say in the log why a line of the page's console was not kept: nobody asks the thread pool."""
+    error = None if keeping.cancelled() else keeping.exception()
+    if error is not None and not isinstance(error, Fenced):  # fenced: what the page of an ended attempt says
+        _log.error("can't keep a line of the page's console", exc_info=error)
 
 
 async def _stdin() -> asyncio.StreamReader:

@@ -84,7 +84,8 @@ function checkFields(schema, value, field, faults) {
     else faults.push({ field: at(name), value: value[name], message: `is unknown; legal: ${Object.keys(properties).join(", ") || `names like ${Object.keys(patternProperties ?? {})}`}` });
   }
   for (const [name, property] of Object.entries(/** @type {Record<string, Schema>} */ (properties))) {
-    if (value[name] !== undefined) out[name] = check(property, value[name], at(name), faults);
+    // Null, where it is legal, stands for the default.
+    if (value[name] !== undefined) out[name] = check(property, value[name], at(name), faults) ?? property.default ?? null;
     else if (required.includes(name)) faults.push({ field: at(name), value: undefined, message: "is missing" });
     else if ("default" in property) out[name] = check(property, property.default, at(name), faults);
     // Sections and lists that may be left out are filled in from their own defaults.

@@ -3892,12 +3892,19 @@ export const specSchema = {
       "description": "How long, and in which batches.",
       "properties": {
         "accumulate_steps": {
+          "anyOf": [
+            {
+              "maximum": 65536,
+              "minimum": 1,
+              "type": "integer"
+            },
+            {
+              "type": "null"
+            }
+          ],
           "default": 1,
-          "description": "Batches whose gradients make one step.",
-          "maximum": 65536,
-          "minimum": 1,
-          "title": "Accumulate Steps",
-          "type": "integer"
+          "description": "Batches whose gradients make one step; null: 1.",
+          "title": "Accumulate Steps"
         },
         "batch_size": {
           "anyOf": [
