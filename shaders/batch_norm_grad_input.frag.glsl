@@ -16,7 +16,7 @@ void main() {
 #ifdef FROZEN
 #define CENTRED(row) DY_fetch(DY_layer(row), DY_base(row), n)
 #else
-  float share = uInverseRows * INVERSE_PIXELS;
+  float share = 1. / float(max(uRows * PIXELS, 1)); // of this batch, whatever the step's other batches have
   vec4 mean = MEAN_fetch(0, MEAN_base(0), c);
   vec4 first = DW_fetch(DW_layer(DW_BIAS_ROW), DW_base(DW_BIAS_ROW), c) * share, second = DW_fetch(DW_layer(0), DW_base(0), c) * share;
 #define CENTRED(row) DY_fetch(DY_layer(row), DY_base(row), n) - first - (X_fetch(X_layer(row), X_base(row), n) - mean) * inverse * second

@@ -3,7 +3,7 @@
 layout(std140) uniform Step {
   int uRows;           // samples in this batch; rows past them are zero
   int uFirstRow;       // where the batch starts in tensors that hold an epoch
-  float uInverseRows;  // 1 / samples: losses and gradients are means over the batch
+  float uInverseRows;  // 1 / samples of all the step's batches: losses and their gradients are means over the step
   int uStep;           // batch of the run, counted from 0: which random numbers are drawn
   vec4 uOptimizer[3];  // scalars of the optimizer, the learning rate first; lib/optimizer.glsl names them
 };

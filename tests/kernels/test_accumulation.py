@@ -6,8 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from ..tolerances import ACCUMULATED_TOL, FIRST_LOSS_RTOL, OPERATOR_RIGHT
+from ..tolerances import (
+    ACCUMULATED_TOL,
+    FIRST_LOSS_RTOL,
+    OPERATOR_RIGHT,
+    PARITY_LOSS_ATOL,
+    PARITY_LOSS_RTOL,
+    PARITY_WEIGHT_ATOL,
+)
 from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, images_for, pool, weights_of
 from .harness import BrowserPage
 from .steps import check_padding, check_values, inspect
@@ -70,6 +78,47 @@ def test_running_statistics_move_with_each_batch(browser_page: BrowserPage):
         variance = 0.9 * variance + 0.1 * rows.var(axis=0, ddof=1)
     np.testing.assert_allclose(weights["batch_norm_1.running_mean"], mean, atol=ACCUMULATED_TOL)
     np.testing.assert_allclose(weights["batch_norm_1.running_var"], variance, atol=ACCUMULATED_TOL)
+
+
+def test_batch_norm_is_that_of_torch(browser_page: BrowserPage):
+    """Each batch is normalized, and its gradient centred, by itself: 19 rows in batches of 4, steps of 3 and of 2 batches, the last short."""
+    layers = [dense(7), {"type": "batch_norm", "activation": "tanh"}, dense(3)]
+    spec = cnn(
+        (5,), layers, "mse", optimizer={"type": "sgd", "lr": 0.1, "momentum": 0.9},
+        batch_size=4, accumulate_steps=3, steps=20, shuffle=False,
+    )  # fmt: skip
+    x, y = images_for(spec, 19)
+    weights = weights_of(spec)
+    found = browser_page.call(ENGINE, "run", spec, x, y, {"initialWeights": weights})
+    net = torch.nn.Sequential(
+        torch.nn.Linear(5, 7), torch.nn.BatchNorm1d(7), torch.nn.Tanh(), torch.nn.Linear(7, 3)
+    )
+    places = {
+        "dense_1.kernel": "0.weight", "dense_1.bias": "0.bias", "batch_norm_1.gamma": "1.weight", "batch_norm_1.beta": "1.bias",
+        "batch_norm_1.running_mean": "1.running_mean", "batch_norm_1.running_var": "1.running_var",
+        "dense_2.kernel": "3.weight", "dense_2.bias": "3.bias",
+    }  # fmt: skip
+    net.load_state_dict({places[name]: torch.tensor(value.T.copy()) for name, value in weights.items()}, strict=False)  # fmt: skip
+    net.double()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    inputs, targets = torch.tensor(x).double(), torch.tensor(y).double()
+    for step, point in enumerate(found["history"]):
+        first, last = ((0, 12), (12, 19))[step % 2]
+        optimizer.zero_grad()
+        total = 0.0
+        for at in range(first, last, 4):
+            rows = slice(at, min(at + 4, last))
+            share = (rows.stop - rows.start) / (last - first)
+            loss = torch.nn.functional.mse_loss(net(inputs[rows]), targets[rows]) * share
+            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            total += loss.item()
+        optimizer.step()  # pyright: ignore[reportUnknownMemberType]
+        assert abs(point["loss"] - total) <= PARITY_LOSS_RTOL * total + PARITY_LOSS_ATOL, step
+    assert len(found["history"]) == 20
+    state = net.state_dict()
+    for name, place in places.items():
+        wanted = state[place].numpy().T
+        np.testing.assert_allclose(found["weights"][name], wanted, rtol=0, atol=PARITY_WEIGHT_ATOL, err_msg=name)  # fmt: skip
 
 
 def test_epochs_count_steps(browser_page: BrowserPage):

@@ -28,7 +28,8 @@ export class Steps {
   }
 
   /**
-   * @param {number} i step of the flight @param {number} rows samples @param {number} firstRow @param {number} inverseRows
+   * @param {number} i step of the flight @param {number} rows samples @param {number} firstRow
+   * @param {number} inverseRows 1 / samples of all the batches of its step
    * @param {number} [batch] of the run, counted from 0 @param {boolean} [ends] whether its step ends with it
    */
   set(i, rows, firstRow, inverseRows, batch = 0, ends = true) {

@@ -206,7 +206,7 @@ export const kernels = {
     return [
       lowering.draw("batch_norm_grad_input", {
         trips: 0,
-        defines: { EPS: exactFloat(attrs.eps), INVERSE_PIXELS: exactFloat(1 / attrs.pixels), ...defines },
+        defines: { EPS: exactFloat(attrs.eps), PIXELS: attrs.pixels, ...defines },
         reads: [...readAll(lowering, inputs, ["x", "mean", "variance", "dy", "w", "dw"]), ...reads],
         writes,
         domain,
