@@ -11,7 +11,7 @@ import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
  * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
  * @typedef {{
  *   spec: any,
- *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>},
+ *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>, weights: Record<string, ArrayDescription>},
  *   resume: {url: string, step: number} | null,
  *   initial: {url: string} | null,
  *   allow_software: boolean,
@@ -61,7 +61,7 @@ async function work() {
     allowSoftware: job.allow_software,
     signal: abort.signal,
     initialWeights: begun,
-    data: spec.predict ? undefined : { x: sourceOf(job.data.inputs), y: sourceOf(job.data.targets) },
+    data: spec.predict ? undefined : dataOf(job),
   });
   const { renderer, drawsPerStep, peakTextureBytes, timings } = session.record;
   const mib = (peakTextureBytes / 2 ** 20).toFixed(1);
@@ -145,6 +145,11 @@ async function runInPieces(session, spec, diagnoseAt) {
     if (stop % everySteps === 0 && !session.done) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
   }
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
+}
+
+/** @param {Job} job */
+function dataOf({ data: { inputs, targets, weights } }) {
+  return { x: sourceOf(inputs), y: sourceOf(targets), ...(Object.keys(weights).length > 0 && { weight: sourceOf(weights) }) };
 }
 
 /** The engine's thread reads the array itself, window by window. @param {Record<string, ArrayDescription>} arrays one of them */

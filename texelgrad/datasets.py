@@ -36,7 +36,7 @@ class NamedArray:
     """One array of a data set, ready to be stored."""
 
     name: str
-    role: str  # input | target
+    role: str  # input | target | weight
     info: ArrayInfo
     rows: Rows  # little-endian
 
@@ -68,7 +68,10 @@ def read_upload(
         raise Invalid([Fault("target", "is for CSV and Parquet files", target, legal)])
     if format_name == "images":
         return normalise(*read_images(file, limit))
-    return normalise(*(read_npz if format_name == "npz" else read_safetensors)(file, limit))
+    if format_name == "npz":
+        x, y, w = read_npz(file, limit)
+        return normalise(x, y, w=w)
+    return normalise(*read_safetensors(file, limit))
 
 
 def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray]:
@@ -93,8 +96,13 @@ def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray
     return normalise(found[0], found[1])
 
 
-def normalise(x: Rows | Array, y: Rows | Array, classes: list[str] | None = None) -> list[NamedArray]:
-    """Check two arrays against each other and for what no training survives; raises Invalid with every fault."""
+def normalise(
+    x: Rows | Array, y: Rows | Array, classes: list[str] | None = None, w: Rows | None = None
+) -> list[NamedArray]:
+    """Check arrays against each other and for what no training survives; raises Invalid with every fault.
+
+    `w` is what each row counts for.
+    """
     x, y = (ArrayRows(array) if isinstance(array, np.ndarray) else array for array in (x, y))
     if len(x.shape) == 1:
         x = Changed(x, x.dtype, (*x.shape, 1))
@@ -107,13 +115,31 @@ def normalise(x: Rows | Array, y: Rows | Array, classes: list[str] | None = None
     if x.shape and y.shape and x.shape[0] != y.shape[0]:
         message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
         faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
+    if w is not None:
+        w = Changed(w, w.dtype, w.shape[:1]) if len(w.shape) == 2 and w.shape[1] == 1 else w
+        faults.extend(_array_faults("w", w) or _weight_faults(w, x.shape[0] if x.shape else 0))
     if faults:
         raise Invalid(faults)
     whole = column is not None and column.fits_int32
     return [
         _named("x", "input", x, "<f4"),
         _named("y", "target", y, "<i4" if whole else "<f4", classes, column),
+        *([_named("w", "weight", w, "<f4")] if w is not None else []),
     ]
+
+
+def _weight_faults(w: Rows, rows: int) -> list[Fault]:
+    """Whether there is a number of at least 0 for each row, and not 0 for all."""
+    if w.shape != (rows,):
+        return [Fault("w", "is not one number a row", list(w.shape), f"[{rows}]")]
+    least, most = math.inf, 0.0
+    for block in w.blocks():
+        least, most = min(least, float(block.min())), max(most, float(block.max()))
+    if least < 0 or most == 0:
+        return [
+            Fault("w", "has weights below 0" if least < 0 else "has only weights of 0", least, "at least 0")
+        ]
+    return []
 
 
 class _Column:

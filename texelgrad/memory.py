@@ -49,6 +49,7 @@ class Sizes:
     train_rows: int
     validation_rows: int
     batch: int
+    weighted: bool = False  # whether rows count differently
 
 
 def texture_bytes(sizes: Sizes) -> int:
@@ -111,7 +112,7 @@ def texture_bytes(sizes: Sizes) -> int:
 
 def _data(sizes: Sizes, batch: int, stage: int) -> int:
     """Bytes of the data set, an epoch of it and the staging rows, or of the ring that it is streamed through."""
-    widths = texels(sizes.input), texels(sizes.target)
+    widths = texels(sizes.input), texels(sizes.target), *([1] if sizes.weighted else [])
     batches = math.ceil(sizes.train_rows / sizes.batch)
     staged = sum(_tensor(stage, columns) for columns in widths)
     if (sizes.rows + batches * batch) * sum(widths) * _TEXEL_BYTES > _RESIDENT_BYTES:

@@ -67,7 +67,7 @@ class DatasetArray(Base):
 
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
-    role: Mapped[str]  # input | target
+    role: Mapped[str]  # input | target | weight
     dtype: Mapped[str]  # float32 | int32
     shape: Mapped[list[int]]  # rows first
     stats: Mapped[dict[str, Any]]  # min, max, integral, row_sums_one

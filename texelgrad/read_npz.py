@@ -1,4 +1,4 @@
-"""x and y of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
+"""x, y and perhaps w of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from texelgrad.rows import Rows
 from texelgrad.zips import UNREADABLE, is_plausible
 
 _MEMBERS = ("x.npy", "y.npy")
+_WEIGHTS = "w.npy"
 
 
-def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
-    """The arrays `x` and `y`; raises Invalid with every fault where the file is anything else."""
+def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows, Rows | None]:
+    """The arrays `x` and `y`, and `w` where it is there; raises Invalid with every fault where the file is anything else."""
     try:
         archive = zipfile.ZipFile(file)
     except UNREADABLE as error:
@@ -22,8 +23,8 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
     with archive:
         sizes = {item.filename: item.file_size for item in archive.infolist()}
         names = sorted(name.removesuffix(".npy") for name in sizes)
-        if sorted(sizes) != sorted(_MEMBERS) or len(archive.infolist()) != len(_MEMBERS):
-            raise Invalid([Fault("file", "needs exactly the arrays x and y", names[:20], "x, y")])
+        if {*sizes} - {_WEIGHTS} != {*_MEMBERS} or len(archive.infolist()) != len(sizes):
+            raise Invalid([Fault("file", "needs exactly the arrays x and y", names[:20], "x, y, perhaps w")])
         if not all(is_plausible(item) for item in archive.infolist()):
             raise Invalid(
                 [Fault("file", "has a size that its packed bytes can't make", None, "npz by NumPy")]
@@ -33,7 +34,7 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
             raise Invalid([Fault("file", "is too large unpacked", sum(sizes.values()), legal)])
         arrays: list[Rows] = []
         faults: list[Fault] = []
-        for member in _MEMBERS:
+        for member in (*_MEMBERS, *([_WEIGHTS] if _WEIGHTS in sizes else [])):
             try:
                 arrays.append(_read_member(archive, member))
             except Refused as refused:
@@ -42,7 +43,8 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
                 faults.append(Fault(member[0], f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
-    return arrays[0], arrays[1]
+    x, y, *weights = arrays
+    return x, y, weights[0] if weights else None
 
 
 def _read_member(archive: zipfile.ZipFile, member: str) -> Rows:

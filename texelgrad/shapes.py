@@ -73,8 +73,8 @@ class Estimate:
         return asdict(self)
 
 
-def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimate:
-    """What the job takes with data of these shapes; what depends on the data is None without it."""
+def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayInfo | None = None) -> Estimate:
+    """What the job takes with data of these shapes, `w` weights of rows; what depends on the data is None without it."""
     layers = trace(spec.model.input, spec.model.layers)
     parameters = _count(layers)
     output = list(output_shape(spec.model.input, spec.model.layers))
@@ -98,11 +98,13 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None) -> Estimat
         steps_per_epoch=per_epoch,
         total_steps=total,
         flops_per_step=flops,
-        texture_bytes=_texture_bytes(spec, layers, x, y, batch),
+        texture_bytes=_texture_bytes(spec, layers, x, y, batch, weighted=w is not None),
     )
 
 
-def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int) -> int:
+def _texture_bytes(
+    spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int, *, weighted: bool
+) -> int:
     """Upper bound of what the engine holds in textures at once."""
     softmax = loss_type(spec.loss) == "softmax_cross_entropy"
     output = held_output(spec.model.input, spec.model.layers)
@@ -120,6 +122,7 @@ def _texture_bytes(spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: Arr
             train_rows=train_rows,
             validation_rows=validation_rows,
             batch=batch,
+            weighted=weighted,
         )
     )
 

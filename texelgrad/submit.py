@@ -171,7 +171,7 @@ def _once(
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:
     """What a job would take; raises Invalid as submit_job does."""
     checked = check_job(db, settings, owner_id, raw)
-    return estimate(checked.spec, checked.infos["x"], checked.infos["y"])
+    return estimate(checked.spec, checked.infos["x"], checked.infos["y"], checked.infos.get("w"))
 
 
 def _synthetic_name(synthetic: Synthetic) -> str:

@@ -80,7 +80,7 @@ class Recorder(AttemptPort):
             "job_id": claim.job_id,
             "attempt_id": claim.attempt_id,
             "spec": claim.spec,
-            "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target")},
+            "data": {f"{role}s": _describe(claim.data, role) for role in ("input", "target", "weight")},
             "resume": resume,
             "initial": {"url": "initial"} if claim.weights_artifact_id else None,
             "allow_software": self._allow_software if allowed is None else allowed,

@@ -46,6 +46,20 @@ def outputs(weights: Arrays, x: NDArray[Any]) -> NDArray[np.float64]:
     return hidden @ w["head.kernel"] + w["head.bias"]
 
 
+def test_weights_of_rows(stack: Stack):
+    """A third array of the data set: rows of weight 0 might as well not be there."""
+    data = blobs(240, 3)
+    half = data | {"w": np.repeat(np.array([2, 0], np.float32), 120)}
+    job: dict[str, Any] = spec(stack.client.upload_dataset(half, name="weighted")["id"])
+    job["data"] |= {"validation": {"rows": [[100, 120], [200, 240]]}, "normalize": "none"}
+    job["train"] = {"steps": 30}
+    done = stack.client.train(job)
+    weights = stack.client.weights(done["id"])
+    scores = outputs(weights | {"input.offset": np.zeros(5), "input.scale": np.ones(5)}, data["x"][100:120])
+    loss = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(20), data["y"][100:120]]
+    assert done["metrics"]["val_loss"] == pytest.approx(loss.mean(), rel=PREDICTION_RTOL)
+
+
 def test_predictions_and_fine_tuning(stack: Stack, tmp_path: Path):
     """A run that stops early gives the weights of its best validation; they predict other rows, and another job begins with them."""
     client = stack.client
@@ -86,7 +100,10 @@ def test_predictions_and_fine_tuning(stack: Stack, tmp_path: Path):
     )
     np.testing.assert_array_equal(table, got)
 
-    tuned = spec(dataset) | {"fine_tune": {"job": trained["id"], "layers": ["body"]}, "name": "tuned"}
+    tuned: dict[str, Any] = spec(dataset) | {
+        "fine_tune": {"job": trained["id"], "layers": ["body"]},
+        "name": "tuned",
+    }
     tuned["model"]["layers"][0]["trainable"] = False
     tuned["train"] = {"steps": 20, "batch_size": 64}
     after = client.weights(client.train(tuned)["id"])

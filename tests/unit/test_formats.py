@@ -53,6 +53,26 @@ def test_every_format_gives_the_same_arrays(kind: str):
     assert y.info.stats.counts == {"0": 2, "1": 2, "2": 2}
 
 
+@pytest.mark.parametrize("w", [np.arange(6), np.linspace(0, 3, 6)[:, None]])
+def test_weights_of_rows(w: Any):
+    """A third array of an npz file, a float32 for each row."""
+    file = io.BytesIO()
+    np.savez(file, x=X, y=Y, w=w)
+    x, y, weights = read(file.getvalue(), "npz")
+    assert (x.role, y.role, weights.role, weights.info.dtype) == ("input", "target", "weight", "float32")
+    assert np.array_equal(weights.data, w.reshape(-1).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "w", [np.ones(5), np.ones((6, 2)), [1, 1, -0.5, 1, 1, 1], np.zeros(6), [1, 1, np.nan, 1, 1, 1]]
+)
+def test_weights_of_rows_that_are_refused(w: Any):
+    """Not one a row, below 0, all 0, not finite."""
+    file = io.BytesIO()
+    np.savez(file, x=X, y=Y, w=w)
+    assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_formats_are_told_by_their_first_bytes(kind: str):
     """Without a name or a type that says so; the file is left at its start."""
