@@ -18,7 +18,9 @@ void main() {
   vec4 total = vec4(0.);
 
   int lines = (uRows + 3) / 4 * OUTPUT.x;
-  int first = lines * split / SPLITS, last = lines * (split + 1) / SPLITS;
+  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
+  int share = (lines + SPLITS - 1) / SPLITS;
+  int first = min(split * share, lines), last = min(first + share, lines);
   // A tap has one row; the 3 that pad it are whole fragments where ROWS is below 4.
   if (!isBias && group * ROWS % 4 != 0) last = first;
   for (int line = first; line < last; line++) {

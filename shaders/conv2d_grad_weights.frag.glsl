@@ -27,7 +27,9 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * grid.x;
-  int first = lines * split / SPLITS, last = lines * (split + 1) / SPLITS;
+  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
+  int share = (lines + SPLITS - 1) / SPLITS;
+  int first = min(split * share, lines), last = min(first + share, lines);
   for (int line = first; line < last; line++) {
     int m = line / grid.x * 4;
     int window = line % grid.x;

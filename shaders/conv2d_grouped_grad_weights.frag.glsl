@@ -23,7 +23,9 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * OUTPUT.x;
-  int start = lines * split / SPLITS, last = lines * (split + 1) / SPLITS;
+  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
+  int share = (lines + SPLITS - 1) / SPLITS;
+  int start = min(split * share, lines), last = min(start + share, lines);
   for (int line = start; line < last; line++) {
     int window = line % OUTPUT.x;
     int y = window * STRIDE.x + offset.x;

@@ -17,7 +17,9 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * X_TEXELS_PER_ROW;
-  int first = lines * split / SPLITS, last = lines * (split + 1) / SPLITS;
+  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
+  int share = (lines + SPLITS - 1) / SPLITS;
+  int first = min(split * share, lines), last = min(first + share, lines);
   for (int line = first; line < last; line++) {
     int m = line / X_TEXELS_PER_ROW * 4;
     int texel = line % X_TEXELS_PER_ROW;
