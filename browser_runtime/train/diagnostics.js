@@ -93,7 +93,11 @@ async function compareLosses(session, budget) {
     // Leave two thirds of the budget to the operators.
     if (cost > budget.left - BUDGET.basic / 3) break;
     budget.left -= cost;
-    const order = (/** @type {Group[]} */ of) => of.flatMap((group) => [...group.recomputed, ...group.ops]);
+    // What is computed again reads parameters as they were before the step: on the device new ones go to other textures.
+    const order = (/** @type {Group[]} */ of) => {
+      const ops = of.flatMap((group) => [...group.recomputed, ...group.ops]);
+      return [...ops.filter(({ type }) => type !== "update"), ...ops.filter(({ type }) => type === "update")];
+    };
     const { updatesFrom } = session.executable.lowered;
     let reference = 0;
     for (let i = 0; i < count; i++) {
