@@ -222,8 +222,8 @@ def test_a_broken_shader_names_file_line_and_place(browser_page: BrowserPage):
 def test_includes_that_do_not_work(browser_page: BrowserPage):
     """A missing file and a cycle are named."""
     include = '#include "lib/math.glsl"'
-    error = broken(browser_page, "lib/activation.glsl", include, '#include "lib/maths.glsl"')
-    assert "lib/maths.glsl, included by lib/activation.glsl" in error.message
+    error = broken(browser_page, "lib/curves.glsl", include, '#include "lib/maths.glsl"')
+    assert "lib/maths.glsl, included by lib/curves.glsl" in error.message
     error = broken(
         browser_page, "lib/math.glsl", "float tg_nan()", '#include "lib/activation.glsl"\nfloat tg_nan()'
     )
