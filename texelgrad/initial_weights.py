@@ -76,6 +76,15 @@ def find_weights(
     return found or Fault("fine_tune.weights", "there is no such file", asked, legal)
 
 
+def hold_weights(session: Session, artifact_id: str, field: str) -> None:
+    """Keep a file from the sweep until the transaction ends; raises Invalid where it went since it was found."""
+    query = select(Artifact.id).where(Artifact.id == artifact_id, Artifact.state == "ready")
+    if session.scalars(query.with_for_update(read=True)).one_or_none() is None:
+        raise Invalid(
+            [Fault(field, "the file has been deleted meanwhile", artifact_id, "a file that is kept")]
+        )
+
+
 def _of_job(session: Session, owner_id: str, job_id: str, field: str) -> Artifact | Fault:
     legal = "a job that has succeeded"
     try:

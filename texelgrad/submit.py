@@ -14,6 +14,7 @@ from texelgrad.config import Settings
 from texelgrad.db import Database, now_us
 from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, Fault, Invalid
+from texelgrad.initial_weights import hold_weights
 from texelgrad.models import Job
 from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
 from texelgrad.repository.attempts import last_checkpoint
@@ -51,6 +52,8 @@ def submit_job(
 
     def create(session: Session) -> Job:
         check_jobs(session, settings, owner_id, quota)
+        if checked.weights_artifact_id:
+            hold_weights(session, checked.weights_artifact_id, "predict" if spec.predict else "fine_tune")
         return repository.create_job(
             session,
             owner_id,

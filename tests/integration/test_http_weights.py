@@ -13,11 +13,12 @@ import pytest
 from flask.testing import FlaskClient
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
-from sqlalchemy import update
+from sqlalchemy import select, update
 
+from texelgrad import submit
 from texelgrad.config import Settings
 from texelgrad.db import Database
-from texelgrad.models import Artifact, Job
+from texelgrad.models import CHUNK_BYTES, Artifact, Job
 from texelgrad.repository.sweep import sweep_artifacts
 
 from .http import fields, get, http_client, npz, post_job, spec_for, upload, upload_points
@@ -103,6 +104,46 @@ def test_a_job_begins_with_uploaded_weights(client: FlaskClient, db: Database):
         assert session.get(Artifact, used) is not None
         assert session.get(Artifact, unused) is None
         assert session.get_one(Job, job["id"]).weights_artifact_id == used
+
+
+def test_a_file_that_is_being_deleted_is_no_longer_found(client: FlaskClient, db: Database):
+    """Its chunks go a few at a time; from the first on it is gone."""
+    wide = {"wide.kernel": np.zeros((CHUNK_BYTES, 1), np.float32)}
+    weights = uploaded(client, WEIGHTS | wide)
+    with db.write() as session:
+        session.execute(update(Artifact).values(created_at=Artifact.created_at - 25 * HOUR_US))
+    with db.write() as session:
+        assert sweep_artifacts(session, 1) == 1
+    with db.read() as session:
+        assert session.get_one(Artifact, weights).state == "dropped"
+    (fault,) = refused(client, fine_tune={"weights": weights})
+    assert fault["message"] == "there is no such file"
+
+
+def test_a_file_may_go_between_the_check_and_the_job(
+    client: FlaskClient, db: Database, monkeypatch: pytest.MonkeyPatch
+):
+    """Then the job is refused as if it had gone before, and nothing of it is kept."""
+    weights = uploaded(client)
+    check = submit.check_job
+
+    def and_sweep(*given: Any) -> Any:
+        checked = check(*given)
+        with db.write() as session:
+            session.execute(
+                update(Artifact)
+                .where(Artifact.id == weights)
+                .values(created_at=Artifact.created_at - 25 * HOUR_US)
+            )
+        with db.write() as session:
+            sweep_artifacts(session, 100)
+        return checked
+
+    monkeypatch.setattr(submit, "check_job", and_sweep)
+    (fault,) = refused(client, fine_tune={"weights": weights})
+    assert (fault["field"], fault["message"]) == ("fine_tune", "the file has been deleted meanwhile")
+    with db.read() as session:
+        assert session.scalars(select(Job.id)).all() == []
 
 
 def test_layers_that_the_file_lacks_come_from_the_seed(client: FlaskClient):

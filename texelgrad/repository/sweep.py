@@ -1,8 +1,8 @@
-"""Deleting artifacts that nobody can read any more, a few chunks at a time."""
+"""Deleting artifacts that nobody needs any more: first nobody finds them, then they go a few chunks at a time."""
 
 from __future__ import annotations
 
-from sqlalchemy import and_, delete, or_, select, tuple_
+from sqlalchemy import and_, delete, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -35,9 +35,15 @@ def sweep_artifacts(session: Session, max_chunks: int) -> int:
             Artifact.attempt_id.is_(None), old, ~used.exists(), ~uploading.exists(), ~begun.exists(), ~fresh
         ),
     )
-    ids = session.scalars(select(Artifact.id).where(dead).limit(max_chunks)).all()
-    if not ids:
+    # Locked first, and asked again then: a job that was to begin with one of them has committed by now, or will find it
+    # dropped. And dropped before the first chunk goes, so that nobody is given half a file.
+    locked = select(Artifact.id).where(dead).limit(max_chunks).with_for_update(skip_locked=True)
+    candidates = session.scalars(locked).all()
+    if not candidates:
         return 0
+    drop = update(Artifact).where(Artifact.id.in_(candidates), dead).values(state="dropped")
+    drop = drop.execution_options(synchronize_session=False)
+    ids = session.scalars(drop.returning(Artifact.id)).all()
     query = select(ArtifactChunk.artifact_id, ArtifactChunk.seq).where(ArtifactChunk.artifact_id.in_(ids))
     chunks = session.execute(query.limit(max_chunks)).all()
     key = tuple_(ArtifactChunk.artifact_id, ArtifactChunk.seq)
