@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from texelgrad import engine_limits
@@ -80,13 +80,19 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayIn
     output = list(output_shape(spec.model.input, spec.model.layers))
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
+    products = sum(layer.products for layer in layers)
+    if spec.predict:
+        # Compiled for one row, without batches or a split (browser_runtime/train/predicting.js); a step is a row.
+        x_row, y_row = (replace(array, shape=(1, *array.shape[1:])) for array in (x, y))
+        data = spec.data.model_copy(update={"validation": Validation()})
+        held = _texture_bytes(spec.model_copy(update={"data": data}), layers, x_row, y_row, 1, weighted=False)
+        return Estimate(parameters, output, 0, 0, 0, x.rows, 2 * products, held)
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
     taken = min(spec.train.accumulate_steps, per_epoch)  # batches of a step
     per_epoch = math.ceil(per_epoch / taken)
     total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
-    products = sum(layer.products for layer in layers)
     # Forward, the gradient of weights that are trained, and of what is read where it depends on such weights.
     backward = sum(layer.products * (layer.trained + (not layer.frozen)) for layer in layers)
     flops = 2 * batch * (products + backward) * taken

@@ -4,10 +4,10 @@ import { lower } from "../backends/webgl2/lower.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, checkShapes } from "./data.js";
+import { withoutTraining } from "./predicting.js";
 import { checkRowWeights } from "./row_weights.js";
 import { splitSizes } from "./split.js";
 import { countParameters } from "./weights.js";
-
 
 /** Limits assumed where there is no device to ask. */
 const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 };
@@ -17,7 +17,8 @@ const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 }
  * @param {any} spec @param {number} total @param {import("../plan/plan.js").Plan} plan
  * @throws {EngineError} spec_invalid where batches are too large, or the last of an epoch too small
  */
-export function countRows(spec, total, { leastRows }) {
+export function countRows(spec, total, { leastRows: trained }) {
+  const leastRows = spec.predict ? 1 : trained;
   const { train, validation } = splitSizes(spec, total);
   const batches = new Batches(spec, { length: train });
   const { size, totalSteps } = batches;
@@ -51,7 +52,8 @@ export function planFor(spec, data) {
  * @throws {EngineError} as compile() does
  */
 export function estimate(input, data, limits = ASSUMED) {
-  const spec = validateSpec(input);
+  const validated = validateSpec(input);
+  const spec = validated.predict ? withoutTraining(validated) : validated;
   const { plan, total } = planFor(spec, data);
   const { rows, totalSteps } = countRows(spec, total, plan);
   const lowered = lower(plan, limits, rows);

@@ -1,7 +1,6 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
-import { buildModel, ROW_WEIGHT } from "../nn/model.js";
-import { lossType } from "../nn/losses.js";
+import { ROW_WEIGHT } from "../nn/model.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
@@ -13,6 +12,7 @@ import { countRows, planFor } from "./estimate.js";
 import { feederFor } from "./feeder.js";
 import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
 import { IN_FLIGHT, Pipeline } from "./pipeline.js";
+import { placeholder, withoutTraining } from "./predicting.js";
 import { checkRowWeights, checkRowWeightValues, scaledRowWeights, sumOf } from "./row_weights.js";
 import { decode, encode } from "./safetensors.js";
 import { buffered, eachWindow, nearby, readRows } from "./sources.js";
@@ -48,7 +48,8 @@ export class Session {
    */
   static async compile(device, input, { data, initialWeights, signal }) {
     const started = performance.now();
-    const spec = validateSpec(input);
+    const validated = validateSpec(input);
+    const spec = validated.predict ? withoutTraining(validated) : validated;
     if (!data && spec.predict) data = placeholder(spec);
     if (!data) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
     checkArray("data.x", data.x);
@@ -66,8 +67,7 @@ export class Session {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
       const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
       const weights = data.weight && (await scaledRowWeights(data.weight, train, validation, signal));
-      const inherits = spec.predict || spec.data.normalize === "inherit";
-      const normalization = inherits ? normalizationOf(initialWeights) : prepared.normalization;
+      const normalization = spec.data.normalize === "inherit" ? normalizationOf(initialWeights) : prepared.normalization;
       session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels, signal);
       const begun = beginning(plan, spec, initialWeights);
@@ -157,6 +157,7 @@ export class Session {
    */
   async run({ steps = Infinity, onTelemetry, signal } = {}) {
     this.idle("run");
+    if (this.spec.predict) throw new EngineError("spec_invalid", "predict: this session only predicts; to train, leave predict out", { field: "predict" });
     if (!(steps === Infinity || (Number.isInteger(steps) && steps > 0))) {
       throw new EngineError("spec_invalid", `steps: ${steps} is not a positive number of whole steps`, { field: "steps" });
     }
@@ -469,13 +470,6 @@ export class Session {
     this.disposed = true;
     this.executable.dispose();
   }
-}
-
-/** A row of zeros to compile for, where no row will train. @param {any} spec @returns {Data} */
-function placeholder(spec) {
-  const outputs = buildModel(spec, { training: true }).outputShape.reduce((a, b) => a * b, 1);
-  const zeros = (/** @type {number[]} */ shape) => ({ shape, data: new Float32Array(shape.reduce((a, b) => a * b, 1)) });
-  return { x: zeros([1, ...spec.model.input]), y: zeros(lossType(spec) === "softmax_cross_entropy" ? [1] : [1, outputs]) };
 }
 
 /**

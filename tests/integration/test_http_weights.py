@@ -284,6 +284,22 @@ def test_what_can_not_be_predicted(client: FlaskClient, db: Database):
     assert predict(client, "job_" + "0" * 26, dataset=dataset).status_code == 404
 
 
+def test_batches_and_a_split_are_for_training(client: FlaskClient, db: Database):
+    """A job that predicts takes any number of rows, whatever its spec says of batches and validation; so does its estimate."""
+    old = trained(client, db)
+    dataset = upload(client, npz(x=np.ones((1, 2)), y=np.array([1.0]))).get_json()["id"]
+    spec = spec_for(dataset, predict={"job": old})
+    spec["train"] = {"steps": 1, "batch_size": 32}
+    spec["data"] = {"dataset": dataset, "validation": {"rows": [3, 40]}}
+    response = client.post("/v1/jobs", json=spec)
+    assert response.status_code == 202, response.text
+    assert response.get_json()["total_steps"] == 1
+    response = client.post("/v1/estimates", json=spec)
+    assert response.status_code == 200, response.text
+    estimate = response.get_json()
+    assert (estimate["train_rows"], estimate["total_steps"], estimate["flops_per_step"]) == (0, 1, 6)
+
+
 def test_the_same_key_predicts_once(client: FlaskClient, db: Database):
     """Idempotency-Key: the same body answers the same job, another one is refused."""
     old = trained(client, db)

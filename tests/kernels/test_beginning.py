@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from texelgrad.spec import check_spec
+
 from ..tolerances import PREDICTION_RTOL
+from .cnns import cnn, dense, weights_of
 from .harness import BrowserPage, PageError
 from .nets import forward
 from .specs import Array, Spec, data_for, mlp, weights_for
@@ -107,3 +110,30 @@ def test_predicting_without_training_data(browser_page: BrowserPage, loss: str):
     only |= {"predict": {"job": "job_" + "0" * 26}, "train": {"steps": 1}}
     got = play(browser_page, only, NOTHING, NOTHING, ("predict", x), initialWeightsFile=trained["results"][1])
     np.testing.assert_array_equal(got["results"][0], trained["results"][2])
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {},
+        {"train": {"steps": 1, "batch_size": 32, "evaluate_every": 1}, "data": {"validation": {"rows": [3, 40]}}},
+        {"train": {"steps": 1, "accumulate_steps": 3}, "data": {"normalize": "standard", "validation": {"fraction": 0.5, "stratify": True}}},
+    ],
+)  # fmt: skip
+def test_predicting_needs_nothing_that_training_does(browser_page: BrowserPage, training: dict[str, Any]):
+    """Batch normalization of flat rows predicts for any number of rows; batches and a split are for training alone, here and in Python."""
+    layers = [dense(7), {"type": "batch_norm", "activation": "tanh"}, dense(3)]
+    spec = cnn((5,), layers, LOSS) | {"predict": {"job": "job_" + "0" * 26}, "train": {"steps": 1}} | training
+    weights = weights_of(spec)
+    for rows in (1, 7):
+        x = X[:rows]
+        calls: list[Any] = [("predict", x), ("getWeights",)]
+        got, after = play(browser_page, spec, NOTHING, NOTHING, *calls, initialWeightsFile=file_of(weights))["results"]  # fmt: skip
+        expected = forward(spec, weights, x)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max())
+        assert all(after[name].tobytes() == value.tobytes() for name, value in weights.items())
+    _, _, faults = check_spec(spec | {"data": training.get("data", {}) | {"dataset": "ds_" + "0" * 26}})
+    assert faults == []
+    with pytest.raises(PageError, match="only predicts") as caught:
+        play(browser_page, spec, NOTHING, NOTHING, ("run", {}), initialWeightsFile=file_of(weights))
+    assert caught.value.properties["field"] == "predict"
