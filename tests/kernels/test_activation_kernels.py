@@ -20,6 +20,9 @@ from .test_math import SMALLEST_NORMAL, sweep, ulp_error
 
 FUNCTIONS = [name for name in VALUES if name not in ("linear", "relu", "sigmoid", "tanh")]
 """Those that test_kernels.py and test_conv_kernels.py do not run through."""
+QUICK = ("gelu", "softmax", "hard_swish")
+"""One that keeps its input, one over channels, one with kinks: for the quick run."""
+SOME = [pytest.param(fn, marks=() if fn in QUICK else pytest.mark.full) for fn in FUNCTIONS]
 log = logging.getLogger(__name__)  # pytest --log-cli-level=INFO shows the worst errors
 
 
@@ -133,7 +136,9 @@ def test_a_pooling_of_a_sum_with_the_input(browser_page: BrowserPage):
     check(browser_page, (5, 4, 3), [conv(3, 1, "tanh"), add("conv2d_1", "input"), pool(2), FLATTEN, dense(2)])
 
 
-@pytest.mark.parametrize("channels", [2, 4, 5, 300])
+@pytest.mark.parametrize(
+    "channels", [pytest.param(2, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full), 5, 300]
+)
 def test_softmax_of_any_width(browser_page: BrowserPage, channels: int):
     """Over the channels of a pixel, and of flat rows; lanes past the last channel stay out of the sum."""
     check(browser_page, (3, 2, 2), [conv(channels, 1, "softmax"), FLATTEN, activation("softmax"), dense(2)])
@@ -142,7 +147,7 @@ def test_softmax_of_any_width(browser_page: BrowserPage, channels: int):
 @pytest.mark.parametrize(
     "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
 )
-@pytest.mark.parametrize("fn", ["gelu", "softmax"])
+@pytest.mark.parametrize("fn", ["gelu", pytest.param("softmax", marks=pytest.mark.full)])
 def test_devices(browser_page: BrowserPage, fn: str, device: dict[str, Any]):
     """Both formats, both ways of fetching, 8 to 1 render targets."""
     fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
@@ -159,7 +164,7 @@ def test_devices(browser_page: BrowserPage, fn: str, device: dict[str, Any]):
             check(browser_page, (6, 5, 2), [conv(5, 2, fn), activation(fn), FLATTEN, dense(3)], device=device)
 
 
-@pytest.mark.parametrize("fn", FUNCTIONS)
+@pytest.mark.parametrize("fn", SOME)
 def test_gradients(browser_page: BrowserPage, fn: str):
     """Central differences of the whole net."""
     net = [conv(3, 2, fn), FLATTEN, dense(6, fn), activation(fn), dense(3)]
@@ -172,7 +177,7 @@ def test_gradients(browser_page: BrowserPage, fn: str):
     "value",
     [np.nan, pytest.param(np.inf, marks=pytest.mark.full), pytest.param(-np.inf, marks=pytest.mark.full)],
 )
-@pytest.mark.parametrize("fn", FUNCTIONS)
+@pytest.mark.parametrize("fn", SOME)
 def test_non_finite_numbers_reach_the_loss(browser_page: BrowserPage, fn: str, value: float):
     """As they do in float64, and never into padding."""
     spec = cnn((4, 3, 2), [conv(3, 2, fn), FLATTEN, dense(5, fn), dense(3)])
