@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
     entry = {"batch_input_shape": [None, *spec.model.input], "dtype": "float32", "sparse": False}
     names = {INPUT: _normalized(model, model.add(_INPUT, ("InputLayer", entry, {}), []))}
     for step in steps(spec):
-        make = _LAYERS.get(step.layer.type)
+        make = LAYERS.get(step.layer.type)
         if make is None:
             raise unsupported(_FORMAT, step, f"a layer {step.layer.type}")
         names[step.name] = make(model, step, [names[name] for name in step.inputs])
@@ -173,27 +174,38 @@ def _conv2d_transpose(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, cropped, [whole])
 
 
-def _max_pool2d(model: _Model, step: Step, inputs: list[str]) -> str:
+def _pool(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
-    if isinstance(layer.padding, list):
-        if any(edge for axis in layer.padding for edge in axis):
-            raise unsupported(
-                _FORMAT, step, "a pooling with explicit padding, which Keras would fill with zeros"
-            )
-        layer = layer.model_copy(update={"padding": "valid"})
-    config = {
-        "pool_size": list(layer.size), "strides": list(layer.stride), "padding": layer.padding,
-        "data_format": "channels_last",
-    }  # fmt: skip
-    return model.add(step.name, ("MaxPooling2D", config, {}), inputs)
+    padding = layer.padding
+    if isinstance(padding, list):
+        if np.any(padding):
+            what = "a pooling with explicit padding, which Keras would fill with zeros"
+            raise unsupported(_FORMAT, step, what)
+        padding = "valid"
+    size, strides = ([each] if isinstance(each, int) else each for each in (layer.size, layer.stride))
+    config = {"pool_size": size, "strides": strides, "padding": padding, "data_format": "channels_last"}
+    return model.add(step.name, (kind, config, {}), inputs)
 
 
-def _flatten(model: _Model, step: Step, inputs: list[str]) -> str:
-    return model.add(step.name, ("Flatten", {"data_format": "channels_last"}, {}), inputs)
+def _plain(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
+    """A layer whose class says all, but for its activation."""
+    read: list[str] = []
+    for k, name in enumerate(inputs):
+        if name in read:  # TensorFlow.js would count two readers, and free it before others have read it
+            name = model.add(f"{step.name}.{k}", ("Reshape", {"target_shape": list(step.shape)}, {}), [name])  # noqa: PLW2901
+        read.append(name)
+    return _activated(model, step, (kind, {}, {}), read)
 
 
-def _add(model: _Model, step: Step, inputs: list[str]) -> str:
-    return _activated(model, step, ("Add", {}, {}), inputs)
+def _same(_model: _Model, _step: Step, inputs: list[str]) -> str:
+    """No layer at all: TensorFlow.js would free what one answers as it came while others may still read it."""
+    return inputs[0]
+
+
+def _moved(kind: str, fields: dict[str, str], model: _Model, step: Step, inputs: list[str]) -> str:
+    """A layer whose fields Keras has by other names."""
+    config = {keras: getattr(step.layer, ours) for keras, ours in fields.items()}
+    return model.add(step.name, (kind, config | {"data_format": "channels_last"}, {}), inputs)
 
 
 def _embedding(model: _Model, step: Step, inputs: list[str]) -> str:
@@ -223,6 +235,8 @@ def _layer_norm(model: _Model, step: Step, inputs: list[str]) -> str:
 
 def _activation(model: _Model, step: Step, inputs: list[str]) -> str:
     kind = getattr(step.layer, "function", "linear")
+    if kind == "linear":
+        return _same(model, step, inputs)
     return model.add(step.name, _keras(step, kind), inputs)
 
 
@@ -244,21 +258,35 @@ def _keras(step: Step, kind: str) -> Made:
 
 # Keras' hard_sigmoid is another function, and TensorFlow.js has no hard_swish.
 _ACTIVATIONS = {
-    "linear": "linear", "relu": "relu", "elu": "elu", "gelu": "gelu", "silu": "swish", "sigmoid": "sigmoid",
+    "relu": "relu", "elu": "elu", "gelu": "gelu", "silu": "swish", "sigmoid": "sigmoid",
     "tanh": "tanh", "softplus": "softplus", "softmax": "softmax",
 }  # fmt: skip
 
-_LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
+LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
     "dense": _dense,
     "conv1d": _conv1d,
     "conv2d": _conv2d,
     "conv2d_transpose": _conv2d_transpose,
-    "max_pool2d": _max_pool2d,
-    "flatten": _flatten,
-    "add": _add,
+    "max_pool1d": partial(_pool, "MaxPooling1D"),
+    "max_pool2d": partial(_pool, "MaxPooling2D"),
+    "avg_pool1d": partial(_pool, "AveragePooling1D"),
+    "avg_pool2d": partial(_pool, "AveragePooling2D"),
+    "global_max_pool1d": partial(_plain, "GlobalMaxPooling1D"),
+    "global_max_pool2d": partial(_moved, "GlobalMaxPooling2D", {}),
+    "global_avg_pool1d": partial(_plain, "GlobalAveragePooling1D"),
+    "global_avg_pool2d": partial(_moved, "GlobalAveragePooling2D", {}),
+    "flatten": partial(_moved, "Flatten", {}),
+    "reshape": partial(_moved, "Reshape", {"target_shape": "shape"}),
+    "upsample2d": partial(_moved, "UpSampling2D", {"size": "size"}),
+    "zero_pad2d": partial(_moved, "ZeroPadding2D", {"padding": "padding"}),
+    "crop2d": partial(_moved, "Cropping2D", {"cropping": "cropping"}),
+    "add": partial(_plain, "Add"),
+    "multiply": partial(_plain, "Multiply"),
+    "concat": partial(_plain, "Concatenate"),
+    "dropout": _same,  # outside training
     "activation": _activation,
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
     "embedding": _embedding,
 }
-"""What each type of layer becomes."""
+"""What each type of layer becomes. Without an entry: group_norm, which Keras for TensorFlow.js lacks."""

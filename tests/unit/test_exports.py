@@ -7,7 +7,7 @@ import json
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import onnx
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from texelgrad import export_onnx, export_tfjs
 from texelgrad.errors import Invalid
 from texelgrad.exports import to_npz, to_onnx, to_tfjs
+from texelgrad.layers import Layer
 from texelgrad.layers.base import Activation
 from texelgrad.normalize import normalized
 from texelgrad.spec import JobSpec, parse_spec
@@ -52,6 +53,30 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "batch norm": ([5, 4, 3], [{"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "batch_norm", "activation": "relu", "eps": 0.01}, FLAT, {"type": "dense", "units": 5}, {"type": "batch_norm"}, DENSE]),
     "layer norm": ([5, 4, 3], [{"type": "layer_norm"}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "layer_norm", "eps": 0.1}, FLAT, {"type": "dense", "units": 5}, {"type": "layer_norm", "activation": "tanh"}, DENSE]),
     "group norm": ([5, 4, 6], [{"type": "group_norm", "groups": 3}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "group_norm", "groups": 2, "activation": "relu"}, FLAT, {"type": "dense", "units": 8}, {"type": "group_norm", "groups": 2}, DENSE]),
+    "dropout": ([5], [{"type": "dropout", "rate": 0.5}, DENSE, {"type": "dropout", "rate": 0.2}]),
+    "dropout beside": ([5], [
+        {"type": "dense", "name": "a", "units": 3}, {"type": "dropout", "name": "b", "rate": 0.5}, {"type": "activation", "name": "c", "function": "linear"},
+        {"type": "add", "name": "d", "inputs": ["a", "b", "c"]}, {"type": "multiply", "inputs": ["d", "a", "b"]}]),
+    "mean": ([9, 8, 3], [{"type": "avg_pool2d", "size": [4, 3], "stride": [2, 1], "padding": "same"}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "avg_pool2d", "size": 2}, FLAT, DENSE]),
+    "mean, explicit": ([6, 5, 2], [{"type": "avg_pool2d", "size": [3, 2], "stride": [2, 1], "padding": [[1, 2], [0, 1]]}, FLAT, DENSE]),
+    "mean of sequences": ([12, 3], [{"type": "avg_pool1d", "size": 3, "stride": 2, "padding": "same"}, {"type": "conv1d", "filters": 4, "kernel": 2}, {"type": "avg_pool1d", "size": 2}, FLAT, DENSE]),
+    "largest of sequences": ([13, 3], [{"type": "max_pool1d", "size": 4, "stride": 3, "padding": "same"}, {"type": "conv1d", "filters": 4, "kernel": 2}, {"type": "max_pool1d", "size": 2, "stride": 1}, FLAT, DENSE]),
+    "sequence pooling, explicit": ([9, 2], [{"type": "max_pool1d", "size": 3, "padding": [1, 2]}, {"type": "avg_pool1d", "size": 2, "padding": [0, 1]}, FLAT, DENSE]),
+    **{f"{kind} {axes}d": ([7, 6, 3][3 - axes - 1:], [{"type": f"conv{axes}d", "filters": 4, "kernel": 2}, {"type": f"{kind}{axes}d"}, DENSE]) for kind in ("global_max_pool", "global_avg_pool") for axes in (1, 2)},
+    "joins": ([6, 4, 2], [
+        {"type": "conv2d", "name": "a", "filters": 2, "kernel": 3, "padding": "same"},
+        {"type": "multiply", "name": "b", "inputs": ["a", "input", "a"], "activation": "tanh"},
+        {"type": "multiply", "name": "c", "inputs": ["a", "a"]},
+        {"type": "concat", "name": "d", "inputs": ["b", "a", "input"]},
+        {"type": "concat", "name": "e", "inputs": ["a", "c"]},
+        {"type": "flatten", "name": "f"},
+        {"type": "flatten", "name": "g", "inputs": ["d"]},
+        {"type": "concat", "inputs": ["f", "g"]}, DENSE]),
+    "moves": ([5, 6, 2], [
+        {"type": "zero_pad2d", "padding": [[1, 0], [2, 3]]}, {"type": "conv2d", "filters": 4, "kernel": 2},
+        {"type": "upsample2d", "size": [2, 3]}, {"type": "crop2d", "cropping": [[1, 0], [2, 1]]}, {"type": "conv2d", "filters": 2, "kernel": 1},
+        {"type": "crop2d", "cropping": 1}, {"type": "zero_pad2d", "padding": 1}, {"type": "reshape", "shape": [27, 18]},
+        {"type": "conv1d", "filters": 2, "kernel": 3}, FLAT, DENSE]),
     "graph": ([6, 6, 2], [
         {"type": "conv2d", "name": "a", "filters": 3, "kernel": 3, "padding": "same", "activation": "relu"},
         {"type": "conv2d", "name": "b", "filters": 3, "kernel": 1, "inputs": ["input"]},
@@ -60,6 +85,8 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
 }  # fmt: skip
 TFJS_REFUSES = {
     "explicit pooling": "explicit padding",
+    "mean, explicit": "explicit padding",
+    "sequence pooling, explicit": "explicit padding",
     "groups": "groups of several channels",
     "sequence, explicit": "in groups",
     "transposed, dilated": "with a dilation",
@@ -173,7 +200,7 @@ def test_activations(kind: str, tmp_path: Path):
 def test_layers_without_a_form_are_named(format_name: str, monkeypatch: pytest.MonkeyPatch):
     """Whoever adds a type of layer and forgets the exporters gets an answer that says so."""
     module = {"onnx": export_onnx, "tfjs": export_tfjs}[format_name]
-    monkeypatch.delitem(module._LAYERS, "flatten")
+    monkeypatch.delitem(module.LAYERS, "flatten")
     spec = spec_of("valid")
     tensors, _, _ = made(spec, normalize=False)
     with pytest.raises(Invalid) as caught:
@@ -181,6 +208,17 @@ def test_layers_without_a_form_are_named(format_name: str, monkeypatch: pytest.M
     (fault,) = caught.value.faults
     assert (fault.field, fault.value) == ("format", format_name)
     assert fault.message == "has no form of flatten_1, a layer flatten (model.layers.2)"
+
+
+def test_every_type_of_layer_has_a_form_or_is_documented_not_to():
+    """What the HTTP reference says that a format refuses is what its table lacks; all others are exported above."""
+    (union, _) = get_args(Layer)
+    kinds = {get_args(layer.model_fields["type"].annotation)[0] for layer in get_args(union)}
+    refused = (ROOT / "docs/http-api.md").read_text().split("422 names a layer", 1)[1].split("###", 1)[0]
+    assert kinds - set(export_onnx.LAYERS) == set()
+    assert kinds - set(export_tfjs.LAYERS) == {"group_norm"}
+    assert "`group_norm`" in refused
+    assert {layer["type"] for _, layers in NETS.values() for layer in layers} | {"activation"} == kinds
 
 
 def test_large_weights_come_in_shards(tmp_path: Path):
