@@ -79,7 +79,9 @@ LAYER = st.one_of(
     st.builds(activation, st.sampled_from(["relu", "gelu", "softmax"])),
     st.builds(dense, st.integers(1, 9), use_bias=st.booleans()),
     st.sampled_from([{"type": "layer_norm"}, {"type": "batch_norm", "momentum": 0.5}]),
-    st.builds(lambda groups: {"type": "group_norm", "groups": groups, "eps": 0.001}, st.integers(1, 4)),
+    st.fixed_dictionaries(
+        {"type": st.just("group_norm"), "groups": st.integers(1, 4), "eps": st.just(0.001)}
+    ),
 )
 
 

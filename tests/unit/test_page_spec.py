@@ -150,7 +150,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 def test_defaults_of_early_stopping():
     """Best weights are restored unless the spec says otherwise; only what is measured can be watched."""
-    spec = base() | {"data": {"validation": {"fraction": 0.5}}, "metrics": ["auc"]}
+    spec: Spec = base() | {"data": {"validation": {"fraction": 0.5}}, "metrics": ["auc"]}
     spec["train"] |= {"early_stopping": {"patience": 2, "metric": "val_auc"}, "evaluate_every": 7}
     filled = validate(spec)[0]["spec"]
     assert filled == parse_spec(spec).model_dump(mode="json")
