@@ -18,6 +18,7 @@ from texelgrad.network import held_input, held_output, output_shape, shape_fault
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.spec_fields import MAX_STEPS
+from texelgrad.spec_metrics import score_faults
 from texelgrad.splits import split_rows
 
 Sections = Mapping[str, Any]
@@ -170,7 +171,10 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
         yield from _split_faults(data.validation, x.rows)
         if data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
-        train_rows, _ = split_rows(x.rows, data.validation)
+        train_rows, validation_rows = split_rows(x.rows, data.validation)
+        if model and _shapes(model):
+            units = math.prod(output_shape(model.input, model.layers))
+            yield from score_faults(spec.get("metrics", ()), validation_rows, units)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
             yield from _train_faults(train, train_rows)
             yield from _variance_faults(train, train_rows, _shapes(model) if model else [])

@@ -14,6 +14,8 @@ from texelgrad.spec_fields import Float32, Strict
 
 MAX_CONFUSION_CLASSES = 100
 DEFAULT_K = 5
+MAX_SCORES = 1 << 24
+"""That auc keeps, 128 MiB; browser_runtime/train/metrics.js refuses the same."""
 
 MetricName = Literal[
     "accuracy",
@@ -104,6 +106,17 @@ def _loss_faults(field: str, metric: MetricOptions, loss: str, units: int | None
     elif kind == "confusion_matrix" and units > MAX_CONFUSION_CLASSES:
         legal = f"at most {MAX_CONFUSION_CLASSES} classes"
         yield Fault(field, f"confusion_matrix of {units} classes is too large", kind, legal)
+
+
+def score_faults(
+    metrics: Sequence[MetricName | MetricOptions], validation_rows: int, units: int
+) -> Iterator[Fault]:
+    """Whether auc would have to keep more scores than a page does."""
+    scores = validation_rows * units
+    for index, metric in enumerate(map(options_of, metrics)):
+        if metric.type == "auc" and scores > MAX_SCORES:
+            message = f"auc keeps a score for each of {validation_rows} validation rows and {units} outputs"
+            yield Fault(f"metrics.{index}", message, scores, f"at most {MAX_SCORES} scores, or none of it")
 
 
 def stopping_faults(

@@ -11,7 +11,7 @@ import { hostMetrics } from "../nn/metrics.js";
 /** @typedef {{add: (block: Block) => void, result: () => number|number[][]}} Collector */
 /** @typedef {{rows: number, outputs: number, softmax: boolean}} Shape of all the rows that come */
 
-const MAX_SCORES = 1 << 24; // that auc keeps: 128 MiB
+const MAX_SCORES = 1 << 24; // that auc keeps: 128 MiB; texelgrad/spec_metrics.py refuses the same before a job is queued
 const DEFAULT_K = 5;
 
 /** The first largest of a row; NaN is never larger. @param {ArrayLike<number>} values @param {number} from @param {number} count */

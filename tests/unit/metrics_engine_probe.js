@@ -19,7 +19,13 @@ export function measure(spec, outputs, targets, block) {
   return measures.result();
 }
 
-/** More scores than auc may keep. */
-export function tooMany() {
-  return new Measures({ loss: "bce", metrics: ["auc"] }, { rows: 2 ** 24 + 1, outputs: 1, labels: "values" });
+/** What is said where auc is to keep the scores of so many rows; null where nothing is. @param {number} rows @param {number} outputs */
+export function refusal(rows, outputs) {
+  try {
+    new Measures({ loss: "bce", metrics: ["auc"] }, { rows, outputs, labels: "values" });
+    return null;
+  } catch (error) {
+    const { code, message } = /** @type {any} */ (error);
+    return { code, message };
+  }
 }

@@ -14,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from ..node import NodeError, call
+from texelgrad.shapes import ArrayInfo, Stats, data_faults
+from texelgrad.spec import parse_spec
+
+from ..node import call
 from ..tolerances import METRIC_ATOL, METRIC_RTOL
 
 PROBE = "/tests/unit/metrics_engine_probe.js"
@@ -137,7 +140,29 @@ def test_what_is_not_a_number_shows():
     assert top["top_k_accuracy"] == 0
 
 
-def test_too_many_scores_are_refused():
-    """AUC keeps all scores: it says how many, before it keeps any."""
-    with pytest.raises(NodeError, match="auc keeps a score for each of 16777217 rows"):
-        call(PROBE, "tooMany")
+@pytest.mark.parametrize(
+    ("rows", "outputs"), [(2**24, 1), (2**24 + 1, 1), (2**12, 2**12), (2**12 + 1, 2**12)]
+)
+def test_too_many_scores_are_refused(rows: int, outputs: int):
+    """AUC keeps all scores: it says how many, before it keeps any; and Python does before a job is queued."""
+    refusal = call(PROBE, "refusal", rows, outputs)
+    raw: dict[str, Any] = {
+        "model": {"input": [1], "layers": [{"type": "dense", "units": outputs}]},
+        "loss": "bce",
+        "metrics": ["accuracy", "auc"],
+        "optimizer": {"type": "adam"},
+        "train": {"steps": 1},
+        "data": {"validation": {"rows": [[0, rows]]}},
+    }
+    column, yes = Stats(0, 1, integral=True, row_sums_one=False), (rows + 1, outputs)
+    x, y = ArrayInfo("float32", (rows + 1, 1), column), ArrayInfo("float32", yes, column)
+    faults = list(data_faults(dict(parse_spec(raw)), x, y))
+    if rows * outputs <= 2**24:
+        assert refusal is None
+        assert faults == []
+        return
+    assert refusal["code"] == "too_large"
+    assert f"auc keeps a score for each of {rows} rows and {outputs} outputs" in refusal["message"]
+    (fault,) = faults
+    assert (fault.field, fault.value) == ("metrics.1", rows * outputs)
+    assert f"auc keeps a score for each of {rows} validation rows" in fault.message
