@@ -132,14 +132,24 @@ def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
 @click.option(
     "--format", "format_", type=click.Choice(PREDICTION_FORMATS), help="By the file's name by default."
 )
+@click.option(
+    "--target", help="Column with the targets, of a CSV file: they are stored, and not predicted from."
+)
 @click.pass_obj
-def predict(url: str | None, job_id: str, data: str, out: Path, format_: str | None) -> None:
+def predict(
+    url: str | None, job_id: str, data: str, out: Path, format_: str | None, target: str | None
+) -> None:
     """Write what a trained job's model gives for DATA: a data set's id, or a file to upload."""
     kind = format_ or out.suffix.lower().removeprefix(".")
     if kind not in PREDICTION_FORMATS:
         raise click.UsageError(f"say --format: {', '.join(PREDICTION_FORMATS)}")
+    stored = data.startswith("ds_")
+    if stored and target:
+        raise click.UsageError("--target is for a file: a data set has its targets already")
+    if not stored and not target and Path(data).suffix.lower() == ".csv":
+        raise click.UsageError("a CSV file needs --target: the column that holds no inputs")
     with Client(url) as client:
-        dataset = data if data.startswith("ds_") else client.upload_dataset(data)["id"]
+        dataset = data if stored else client.upload_dataset(data, target=target)["id"]
         made = client.wait(client.predict(job_id, dataset)["id"])
         if made["state"] != "succeeded":
             raise JobEnded(made)

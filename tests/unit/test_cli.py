@@ -111,6 +111,29 @@ def test_predictions_are_written(texelgrad: Callable[..., Result], tmp_path: Pat
     assert "csv, npz, safetensors" in odd.output
 
 
+def test_predictions_for_a_table(texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]):
+    """Its column of targets is named, as for training, and asked for before anything is sent."""
+    made = JOB | {"id": "job_02", "state": "succeeded"}
+    answers: Service = {
+        "POST /v1/datasets": (201, {"id": "ds_7"}),
+        "POST /v1/jobs/job_01/predictions": (202, made),
+        "GET /v1/jobs/job_02": (200, made),
+        "GET /v1/jobs/job_02/predictions": (200, b"file"),
+    }
+    table, out = tmp_path / "rows.csv", ["-o", str(tmp_path / "p.csv")]
+    table.write_text("a,y\n1,0\n")
+    forgotten = texelgrad(["predict", "job_01", str(table), *out], answers)
+    assert forgotten.exit_code == 2
+    assert "--target" in forgotten.output
+    stored = texelgrad(["predict", "job_01", "ds_1", "--target", "y", *out], answers)
+    assert stored.exit_code == 2
+    assert seen == []
+    result = texelgrad(["predict", "job_01", str(table), "--target", "y", *out], answers)
+    assert result.exit_code == 0, result.output
+    assert seen[0].url.params["target"] == "y"
+    assert json.loads(seen[1].content) == {"dataset": "ds_7"}
+
+
 def test_weights_come_in_every_format_of_the_service():
     """The command needs none of what makes them, so it lists them itself."""
     (option,) = [parameter for parameter in cli_jobs.weights.params if parameter.name == "format_"]
@@ -242,7 +265,7 @@ def test_an_estimate_with_a_file_uploads_it(
         ({"data": [1]}, "data: "),
         ({"data": {"synthetic": {"kind": "xor", "rows": 9}}}, "takes one of dataset and synthetic"),
         ({"optimizer": {"type": "sgd", "lr": float("nan")}}, "optimizer.lr: is nan, which JSON can't hold"),
-        ({"loss": "hinge", "train": {}}, "loss: "),
+        ({"loss": "l7", "train": {}}, "loss: "),
     ],
 )
 def test_a_wrong_spec_is_refused_before_its_data_is_sent(
