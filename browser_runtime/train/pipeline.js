@@ -72,6 +72,13 @@ export class Pipeline {
     this.sums = this.begin(this.validation.length);
   }
 
+  /** Weights have changed: a validation of which a part was submitted begins anew. */
+  validateAnew() {
+    if (this.validated === this.validation.length) return;
+    this.validated = 0;
+    this.sums = this.begin(this.validation.length);
+  }
+
   /** Nothing summed yet, of so many rows. @param {number} rows @param {number} [weight] what they count for in the loss */
   begin(rows, weight = this.validationWeight) {
     return { rows, weight, loss: 0, correct: 0, measures: this.measures ? new Measures(this.spec, { rows, outputs: this.outputs, labels: this.labels }) : null };

@@ -9,7 +9,7 @@ import { owned, posted, readRows } from "./sources.js";
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
 /** Calls the other side: `send(method, args, hooks)`. @typedef {(method: string, args: any, hooks?: Hooks) => Promise<any>} Send */
-/** @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onState?: (state: SessionState) => void}} Hooks */
+/** `onMissed` gets what comes after `onPoints` has failed. @typedef {{signal?: AbortSignal, onPoints?: (points: Point[]) => any, onMissed?: (points: Point[]) => void, onState?: (state: SessionState) => void}} Hooks */
 /** @typedef {{step: number, totalSteps: number, done: boolean, record: Omit<RunRecord, "normalization">}} SessionState */
 
 /**
@@ -101,7 +101,10 @@ class Channel {
     if (state) hooks.onState?.(state);
     if (points) {
       // In order, and all before the call ends.
-      waiting.deliveries = waiting.deliveries.then(() => hooks.onPoints?.(points));
+      waiting.deliveries = waiting.deliveries.then(() => hooks.onPoints?.(points), (cause) => {
+        hooks.onMissed?.(points);
+        throw cause;
+      });
       waiting.deliveries.catch(() => this.post({ call, abort: true }));
     } else {
       this.waiting.delete(call);
@@ -195,6 +198,8 @@ export class SessionProxy {
     this.normalization = normalization;
     /** @type {SessionState} */
     this.state = state;
+    /** Points that came after the caller's onTelemetry had failed. @type {Point[]} */
+    this.missed = [];
   }
 
   /** Steps done. */
@@ -222,12 +227,15 @@ export class SessionProxy {
   }
 
   /**
-   * Trains `steps` steps, or to the end; pause is not calling it again.
+   * Trains `steps` steps, or to the end; pause is not calling it again. A run that is aborted, or whose onTelemetry fails, ends between two
+   * steps; points that could not be shown are the first that the next run shows.
    * @param {{steps?: number, onTelemetry?: (points: Point[]) => any, signal?: AbortSignal}} [options]
    * @returns {Promise<{step: number, done: boolean}>}
    */
-  run({ steps, onTelemetry, signal } = {}) {
-    return this.call("run", { steps }, { signal, onPoints: onTelemetry });
+  async run({ steps, onTelemetry, signal } = {}) {
+    const missed = this.missed.splice(0);
+    if (missed.length > 0) await onTelemetry?.(missed);
+    return this.call("run", { steps }, { signal, onPoints: onTelemetry, onMissed: (points) => void this.missed.push(...points) });
   }
 
   /** @param {Data} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
@@ -264,7 +272,10 @@ export class SessionProxy {
 
   /** @param {Uint8Array} bytes @returns {Promise<{step: number, bitExact: boolean}>} */
   restore(bytes) {
-    return this.call("restore", { bytes });
+    return this.call("restore", { bytes }).then((restored) => {
+      this.missed.length = 0; // they are of the run that it replaces
+      return restored;
+    });
   }
 
   /** @param {"basic"|"full"} [level] @returns {Promise<any>} the precision report */

@@ -80,6 +80,12 @@ export function serve(post) {
     return session;
   }
 
+  /** @param {any} args of a call */
+  function state(args) {
+    const session = sessions.get(args?.session);
+    return session && stateOf(session);
+  }
+
   return async (message) => {
     const { call, method, args, abort, read, values, failed } = message;
     if (read !== undefined) {
@@ -95,10 +101,9 @@ export function serve(post) {
     cancels.set(call, new AbortController());
     try {
       const result = await methods[method](args, call);
-      const session = sessions.get(args?.session);
-      post({ call, result, state: session && stateOf(session) }, transfers(result));
+      post({ call, result, state: state(args) }, transfers(result));
     } catch (error) {
-      post({ call, error: plain(error) });
+      post({ call, error: plain(error), state: state(args) });
     } finally {
       cancels.delete(call);
     }

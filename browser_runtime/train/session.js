@@ -117,6 +117,10 @@ export class Session {
     this.validated = null;
     this.totalSteps = batches.totalSteps;
     this.timings = { compileMs: 0, uploadMs: 0, firstStepMs: 0, trainMs: 0 };
+    /** Points of the curve that the caller has not seen. @type {Point[]} */
+    this.unseen = [];
+    /** The first point whose loss is not finite, where that ends training. @type {Point|null} */
+    this.broken = null;
     /** @type {number[]} */
     this.firstLosses = [];
     /** @type {Weights|null} */
@@ -175,9 +179,11 @@ export class Session {
         const now = performance.now();
         pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
         last = now;
-        await this.deliver(report, onTelemetry);
+        this.receive(report);
+        await this.show(onTelemetry);
       };
       try {
+        await this.show(onTelemetry);
         while (!this.stopping?.stopped && pipeline.wants(target)) {
           if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
           flying.push(pipeline.submit(target));
@@ -190,6 +196,11 @@ export class Session {
           while (flying.length >= most) await land();
         }
         while (flying.length) await land();
+      } catch (error) {
+        // Whatever ended the run is what the caller hears of: a device that fails now is told by the next call.
+        await this.settle(flying).catch(() => {});
+        if (error instanceof EngineError && error.code === "aborted") await this.handOver(onTelemetry);
+        throw error;
       } finally {
         // What was submitted reads telemetry lines: let it end before anybody reuses them.
         await Promise.allSettled(flying);
@@ -203,21 +214,45 @@ export class Session {
     }
   }
 
-  /** @param {Report} report @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
-  async deliver(report, onTelemetry) {
+  /**
+   * Ends a run that is broken off between two steps, with all that it submitted counted, so that another one can go on from there.
+   * @param {Promise<Report>[]} flying
+   */
+  async settle(flying) {
+    for (;;) {
+      for (let next; (next = flying.shift()); ) this.receive(await next);
+      if (this.pipeline.submitted === 0) return;
+      flying.push(this.pipeline.submit(this.step + 1));
+    }
+  }
+
+  /** Counts what a chunk reports, and keeps its points until they are shown. @param {Report} report */
+  receive(report) {
     const { points, broken } = this.pipeline.points(report);
     for (const point of points) if (point.val_loss !== undefined) this.see(point);
     for (const { step, loss } of points) {
       // Only those that follow from `initialWeights`, without a gap.
       if (loss !== undefined && step <= FIRST_LOSSES && step === this.firstLosses.length + 1) this.firstLosses.push(loss);
     }
-    const stop = broken && this.spec.numerics.on_nonfinite === "stop";
-    const shown = stop ? points.filter((p) => p.step <= broken.step) : points;
-    if (shown.length > 0) await onTelemetry?.(shown);
-    if (!stop) return;
-    throw new EngineError("non_finite_loss", `the loss is ${broken.loss} at step ${broken.step}: training diverged; a smaller optimizer.lr may help`, {
+    if (this.spec.numerics.on_nonfinite === "stop") this.broken ??= broken ?? null;
+    const last = this.broken?.step ?? Infinity;
+    this.unseen.push(...points.filter(({ step }) => step <= last));
+  }
+
+  /** @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
+  async handOver(onTelemetry) {
+    const points = this.unseen.splice(0);
+    if (points.length > 0) await onTelemetry?.(points);
+  }
+
+  /** @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry @throws {EngineError} non_finite_loss where training diverged */
+  async show(onTelemetry) {
+    await this.handOver(onTelemetry);
+    if (!this.broken) return;
+    const { step, loss } = this.broken;
+    throw new EngineError("non_finite_loss", `the loss is ${loss} at step ${step}: training diverged; a smaller optimizer.lr may help`, {
       field: "optimizer.lr",
-      detail: { step: broken.step, loss: String(broken.loss) },
+      detail: { step, loss: String(loss) },
     });
   }
 
@@ -342,6 +377,7 @@ export class Session {
     if (unknown) throw new EngineError("data_invalid", `weights: ${unknown} is unknown; needed: ${names.join(", ")}`, { field: unknown });
     checkWeights(plan, weights, "");
     writeWeights(plan, executable, weights, "");
+    this.pipeline.validateAnew();
     this.startFrom(weights);
   }
 
@@ -349,6 +385,7 @@ export class Session {
    * @param {Weights} weights */
   startFrom(weights) {
     this.firstLosses.length = 0;
+    this.broken = null;
     if (this.step > 0) return;
     const names = tensorNames(this.plan, "");
     this.given = Object.fromEntries(names.map((name) => [name, { shape: weights[name].shape, data: Float32Array.from(weights[name].data) }]));
@@ -398,6 +435,7 @@ export class Session {
     this.bestWeights = best;
     this.restored = false;
     this.pipeline.restart(step);
+    this.unseen.length = 0;
     this.startFrom(tensors);
     return { step: this.step, bitExact: metadata.planKey === this.planKey };
   }

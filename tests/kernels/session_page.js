@@ -116,3 +116,57 @@ export async function concurrently(spec, x, y, sets) {
     await session.dispose();
   }
 }
+
+/**
+ * Breaks a run off again and again, at each points of its curve that it shows, until it is done.
+ * @param {any} spec @param {any} x @param {any} y @param {"abort"|"throw"} how @param {any} [options]
+ */
+export async function brokenOff(spec, x, y, how, options = {}) {
+  const session = await compile(spec, { ...options, data: { x, y } });
+  /** @type {any[]} */
+  const history = [];
+  let times = 0;
+  try {
+    while (!session.done) {
+      const controller = new AbortController();
+      /** @param {any[]} points */
+      const onTelemetry = (points) => {
+        history.push(...points);
+        if (how === "throw") throw new RangeError("the caller's own");
+        controller.abort();
+      };
+      const error = await session.run({ signal: controller.signal, onTelemetry }).then(() => null, (e) => e);
+      if (error && error.code !== "aborted" && !/the caller's own/.test(error.message)) throw error;
+      if (error) times += 1;
+    }
+    await session.run({ onTelemetry: (points) => void history.push(...points) });
+    return { history, times, weights: await session.weightsFile(), checkpoint: await session.checkpoint() };
+  } finally {
+    await session.dispose();
+  }
+}
+
+/**
+ * A run that is broken off, other weights, and one more step; the same of one that ends by itself.
+ * @param {any} spec @param {any} x @param {any} y @param {any} weights
+ */
+export async function otherWeightsAfterAbort(spec, x, y, weights) {
+  const session = await compile(spec, { data: { x, y } });
+  const plain = await compile(spec, { data: { x, y } });
+  try {
+    const controller = new AbortController();
+    const error = await session.run({ signal: controller.signal, onTelemetry: () => controller.abort() }).then(() => null, (e) => e);
+    const { step } = session;
+    await plain.run({ steps: step });
+    const files = [];
+    for (const each of [session, plain]) {
+      await each.setWeights(weights);
+      await each.run({ steps: 1 });
+      files.push(await each.weightsFile());
+    }
+    return { code: error?.code, step, files };
+  } finally {
+    await session.dispose();
+    await plain.dispose();
+  }
+}

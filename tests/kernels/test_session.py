@@ -294,6 +294,43 @@ def test_abort(browser_page: BrowserPage, thread: str):
     assert caught.value.properties["code"] == "aborted"
 
 
+BROKEN_OFF: list[tuple[Spec, int]] = [
+    (mlp(SIZES, LOSS, epochs=60, batch_size=5) | {"data": {"validation": {"fraction": 0.3}}}, 41),
+    # A step of more batches than a chunk has, so that runs end in the middle of one; and a validation of several chunks.
+    (mlp(SIZES, LOSS, steps=3, batch_size=1, accumulate_steps=3000) | {"data": {"validation": {"rows": [[0, 41]]}}}, 3041),
+    (
+        mlp(SIZES, LOSS, epochs=12, batch_size=1000)
+        | {"metrics": ["accuracy", "auc"], "data": {"validation": {"rows": [[0, 20_000]]}}},
+        21_000,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "rows"), BROKEN_OFF, ids=["epochs", "long step", "long validation"])
+@pytest.mark.parametrize(("how", "thread"), [("abort", "worker"), ("abort", "inline"), ("throw", "worker")])
+def test_a_run_that_is_broken_off_goes_on(
+    browser_page: BrowserPage, spec: Spec, rows: int, how: str, thread: str
+):
+    """Its curve, losses and metrics of the validation, its weights and its state are those of an uninterrupted run."""
+    x, y = data_for(rows, SIZES[0], SIZES[-1], LOSS)
+    whole = play(browser_page, spec, x, y, ("run", {}), ("weightsFile",), ("checkpoint",), thread=thread)
+    found = browser_page.call(PAGE, "brokenOff", spec, x, y, how, {"thread": thread})
+    assert found["times"] >= 1
+    assert found["history"] == whole["history"]
+    assert found["weights"].tobytes() == whole["results"][1].tobytes()
+    assert found["checkpoint"].tobytes() == whole["results"][2].tobytes()
+
+
+def test_other_weights_after_a_run_was_broken_off(browser_page: BrowserPage):
+    """A step under way is finished: nothing of the old weights' gradient is left."""
+    spec, rows = BROKEN_OFF[1]
+    x, y = data_for(rows, SIZES[0], SIZES[-1], LOSS)
+    found = browser_page.call(PAGE, "otherWeightsAfterAbort", spec, x, y, weights_for(SIZES))
+    assert found["code"] == "aborted"
+    assert 1 <= found["step"] < 3
+    assert found["files"][0].tobytes() == found["files"][1].tobytes()
+
+
 def test_a_throwing_callback_ends_the_run(browser_page: BrowserPage):
     """With its own error."""
     with pytest.raises(PageError, match="the caller's own"):
