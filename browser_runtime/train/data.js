@@ -13,6 +13,8 @@ export function checkArray(field, source) {
   if (!source || !Array.isArray(source.shape) || !("data" in source || "read" in source || "url" in source)) {
     throw bad(field, "must be {shape, data}, {shape, read(start, count)} or {shape, dtype, url}");
   }
+  // The bytes at an address do not say what they are.
+  if ("url" in source && !["float32", "int32"].includes(source.dtype ?? "float32")) throw bad(field, `its dtype is ${source.dtype}; legal: float32, int32`);
   // `length` is that of data which stays in another thread.
   const length = "data" in source ? source.data?.length : source.length;
   if (("data" in source || "length" in source) && length !== size(source.shape)) {

@@ -5,7 +5,7 @@ import { EngineError } from "../errors.js";
 /** An array in memory. @typedef {Described & {data: ArrayLike<number>}} ArrayInMemory */
 /** One that is read piece by piece: `read(start, count)` gives `count` rows from `start`.
  * @typedef {Described & {read: (start: number, count: number) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArrayReader */
-/** Little-endian values in C order at an address that honours Range. @typedef {Described & {url: string}} ArrayAtUrl */
+/** Little-endian values in C order at an address that honours Range; float32 where no dtype is named. @typedef {Described & {url: string}} ArrayAtUrl */
 /** @typedef {ArrayInMemory | ArrayReader | ArrayAtUrl} ArraySource */
 
 const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
@@ -23,7 +23,7 @@ export async function readRows(source, start, count) {
 }
 
 /** @param {ArrayAtUrl} source @param {number} start @param {number} count */
-async function fetchRows({ shape, dtype, url }, start, count) {
+async function fetchRows({ shape, dtype = "float32", url }, start, count) {
   const rowBytes = 4 * size(shape.slice(1));
   const [first, stop] = [start * rowBytes, (start + count) * rowBytes];
   const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `data: rows ${start} to ${start + count - 1} of ${url}: ${why}`, { field: "data" });
@@ -31,6 +31,9 @@ async function fetchRows({ shape, dtype, url }, start, count) {
     throw new EngineError("internal", `data: ${url} can't be fetched: ${cause.message}`, { cause });
   });
   if (response.status !== 206) throw bad(`the answer is ${response.status}; needed: 206, a range of bytes`);
+  // Another origin need not show it.
+  const total = response.headers.get("Content-Range")?.match(/\/(\d+)$/)?.[1];
+  if (total !== undefined && Number(total) !== rowBytes * shape[0]) throw bad(`there are ${total} bytes; its shape [${shape}] of ${dtype} needs ${rowBytes * shape[0]}`);
   const bytes = await response.arrayBuffer();
   if (bytes.byteLength !== stop - first) throw bad(`${bytes.byteLength} bytes came; its shape [${shape}] needs ${stop - first}`);
   return dtype === "int32" ? new Int32Array(bytes) : new Float32Array(bytes);

@@ -71,3 +71,10 @@ export function everything(spec, rows, columns, kind, options = {}) {
 export function unreadable(spec, x, y, url) {
   return compile(spec, { data: { x: { shape: x.shape, url }, y } });
 }
+
+/** Rows at an address whose description may be wrong. @param {any} spec @param {any} x @param {any} y @param {any} description instead of the true one */
+export async function described(spec, x, y, description) {
+  const url = URL.createObjectURL(new Blob([x.data]));
+  const session = await compile(spec, { data: { x: { shape: x.shape, url, ...description }, y } });
+  await session.dispose();
+}

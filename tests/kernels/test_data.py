@@ -114,6 +114,23 @@ def test_addresses_that_give_no_rows(browser_page: BrowserPage, address: str, wo
     assert address in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("dtype", "held", "message"),
+    [
+        ("float64", 60, "data.x: its dtype is float64; legal: float32, int32"),
+        ("uint8", 60, "data.x: its dtype is uint8; legal: float32, int32"),
+        ("float32", 61, r"there are 1220 bytes; its shape \[60,5\] of float32 needs 1200"),
+        ("float32", 59, r"there are 1180 bytes; its shape \[60,5\] of float32 needs 1200"),
+    ],
+)
+def test_addresses_that_hold_something_else(browser_page: BrowserPage, dtype: str, held: int, message: str):
+    """Bytes of another type, or of another number of rows, are never taken for the rows."""
+    x = np.resize(X, (held, 5))
+    with pytest.raises(PageError, match=message) as caught:
+        browser_page.call(PAGE, "described", spec_for(), x, Y, {"dtype": dtype, "shape": [60, 5]})
+    assert caught.value.properties["code"] == "data_invalid"
+
+
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("sizes", [(5, 9, 3), (40, 9, 3), (1, 4, 3)], ids=["folded", "plain", "narrow"])
 def test_streamed_data_gives_the_same_bits(browser_page: BrowserPage, sizes: tuple[int, ...], shuffle: bool):
