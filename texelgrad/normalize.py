@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 OFFSET, SCALE = "input.offset", "input.scale"
-"""Names of the tensors in the weights. No layer can be called so that its weights had these: they end in kernel and bias."""
+"""Names of the tensors in the weights. No layer's tensors have these: `input` is reserved for the model's input."""
 
 
 def normalized(x: NDArray[Any], weights: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:

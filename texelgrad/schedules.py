@@ -72,7 +72,7 @@ class Exponential(WarmedUp):
 
 
 class Cosine(WarmedUp):
-    """From lr at the first step down to min_lr at the last, by half a cosine."""
+    """From lr at the first step down by half a cosine, which would reach min_lr one step after the last."""
 
     type: Literal["cosine"]
     min_lr: Annotated[Float32, Field(ge=0)] = 0.0
@@ -83,7 +83,7 @@ class Cosine(WarmedUp):
 
 
 class Linear(WarmedUp):
-    """From lr at the first step down to min_lr at the last, in a straight line."""
+    """From lr at the first step down in a straight line, which would reach min_lr one step after the last."""
 
     type: Literal["linear"]
     min_lr: Annotated[Float32, Field(ge=0)] = 0.0

@@ -1699,7 +1699,7 @@ export const specSchema = {
     },
     "Cosine": {
       "additionalProperties": false,
-      "description": "From lr at the first step down to min_lr at the last, by half a cosine.",
+      "description": "From lr at the first step down by half a cosine, which would reach min_lr one step after the last.",
       "properties": {
         "min_lr": {
           "default": 0.0,
@@ -2790,7 +2790,7 @@ export const specSchema = {
     },
     "Linear": {
       "additionalProperties": false,
-      "description": "From lr at the first step down to min_lr at the last, in a straight line.",
+      "description": "From lr at the first step down in a straight line, which would reach min_lr one step after the last.",
       "properties": {
         "min_lr": {
           "default": 0.0,
