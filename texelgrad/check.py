@@ -70,8 +70,9 @@ def _weights(db: Database, owner_id: str, right: dict[str, Any]) -> tuple[str | 
     fine_tune, predict = cast(FineTune | None, right.get("fine_tune")), right.get("predict")
     if fine_tune is None and predict is None:
         return None, []
+    data = cast(Data | None, right.get("data"))
     with db.read() as session:
-        found = find_weights(session, owner_id, fine_tune, predict)
+        found = find_weights(session, owner_id, fine_tune, predict, data.normalize if data else None)
         if isinstance(found, Fault):
             return None, [found]
         shapes = shapes_of(session, found.id)

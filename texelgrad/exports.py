@@ -15,8 +15,9 @@ from sqlalchemy import update
 
 from texelgrad import artifacts
 from texelgrad.db import Database
-from texelgrad.errors import NotFound
+from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.models import Artifact
+from texelgrad.normalize import OFFSET, lacks_normalization
 from texelgrad.spec import JobSpec, parse_spec
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can have
@@ -93,12 +94,22 @@ def _derived(
             return artifacts.find_ready(session, attempt_id, f"{kind}.{format_name}")
         except NotFound:
             tensors = load_safetensors(artifacts.read_all(session, source.id))
+    if kind == "weights" and format_name != "npz":
+        _check_whole(spec, tensors, format_name)
     made = makers[format_name](parse_spec(spec), tensors)
     # Two requests at once may both store it: the bytes are the same.
     artifact_id = artifacts.write_pieces(db, source.owner_id, f"{kind}.{format_name}", [made])
     with db.write() as session:
         session.execute(update(Artifact).where(Artifact.id == artifact_id).values(attempt_id=attempt_id))
         return session.get_one(Artifact, artifact_id)
+
+
+def _check_whole(spec: dict[str, Any], tensors: Tensors, format_name: str) -> None:
+    """A model that takes inputs as they are needs what normalises them; raises Invalid."""
+    if lacks_normalization(spec["data"]["normalize"], tensors):
+        message = f"can't be made: the weights lack {OFFSET}, as an early version stored them"
+        legal = "safetensors or npz with the job's normalization, or train again"
+        raise Invalid([Fault("format", message, format_name, legal)])
 
 
 def _zip(members: Mapping[str, bytes]) -> bytes:

@@ -20,6 +20,7 @@ from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.layers.base import LayerBase
 from texelgrad.models import Artifact
 from texelgrad.network import trace
+from texelgrad.normalize import lacks_normalization
 from texelgrad.quota import Quota, check_bytes, check_disk
 from texelgrad.repository import current_attempt, get_job
 from texelgrad.spec import Model
@@ -54,13 +55,18 @@ def store_weights(
 
 
 def find_weights(
-    session: Session, owner_id: str, fine_tune: FineTune | None, predict: Predict | None
+    session: Session,
+    owner_id: str,
+    fine_tune: FineTune | None,
+    predict: Predict | None,
+    normalize: str | None = None,
 ) -> Artifact | Fault:
-    """The file that a job is to begin with, or why there is none."""
+    """The file that a job is to begin with, or why there is none; `normalize` is its own data.normalize."""
     if predict is not None or (fine_tune is not None and fine_tune.job is not None):
         job_id = predict.job if predict else cast(FineTune, fine_tune).job
         field = "predict.job" if predict else "fine_tune.job"
-        return _of_job(session, owner_id, str(job_id), field)
+        inputs_too = predict is not None or normalize == "inherit"
+        return _of_job(session, owner_id, str(job_id), field, inputs_too=inputs_too)
     asked = cast(FineTune, fine_tune).weights
     if asked is None:
         return Fault("fine_tune", "needs one of job and weights", None, "job or weights")
@@ -85,7 +91,9 @@ def hold_weights(session: Session, artifact_id: str, field: str) -> None:
         )
 
 
-def _of_job(session: Session, owner_id: str, job_id: str, field: str) -> Artifact | Fault:
+def _of_job(
+    session: Session, owner_id: str, job_id: str, field: str, *, inputs_too: bool
+) -> Artifact | Fault:
     legal = "a job that has succeeded"
     try:
         job = get_job(session, owner_id, job_id)
@@ -95,9 +103,13 @@ def _of_job(session: Session, owner_id: str, job_id: str, field: str) -> Artifac
     if job.state != JobState.SUCCEEDED or attempt is None:
         return Fault(field, f"is {job.state} and has no weights", job_id, legal)
     try:
-        return artifacts.find_ready(session, attempt.id, "weights")
+        found = artifacts.find_ready(session, attempt.id, "weights")
     except NotFound:
         return Fault(field, "made predictions and has no weights", job_id, "a job that trained")
+    if inputs_too and lacks_normalization(job.spec["data"]["normalize"], shapes_of(session, found.id)):
+        message = "normalised its inputs, and an early version stored its weights without saying how"
+        return Fault(field, message, job_id, "a job trained again")
+    return found
 
 
 def shapes_of(session: Session, artifact_id: str) -> Shapes:

@@ -6,7 +6,7 @@ float64 from the float32 x, rounded once to float32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,14 @@ from numpy.typing import NDArray
 
 OFFSET, SCALE = "input.offset", "input.scale"
 """Names of the tensors in the weights. No layer's tensors have these: `input` is reserved for the model's input."""
+
+
+def lacks_normalization(normalize: str, tensors: Container[str]) -> bool:
+    """Whether a job fitted one that its file of weights does not hold, as early versions stored them.
+
+    `normalize` is the spec's data.normalize. What is inherited may be none.
+    """
+    return normalize in ("standard", "minmax") and OFFSET not in tensors
 
 
 def normalized(x: NDArray[Any], weights: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:

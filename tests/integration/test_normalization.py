@@ -16,7 +16,7 @@ from texelgrad.db import Database
 from worker.recorder import Recorder
 
 from .http import get, http_client, npz, spec_for, upload
-from .steps import advance, claim, finish
+from .steps import advance, claim, finish, write_artifact
 
 X = np.random.default_rng(5).normal([3, -70], [2, 11], (40, 2)).astype(np.float32)
 Y = np.arange(40) % 2
@@ -79,3 +79,29 @@ def test_without_it_nothing_changes(client: FlaskClient, db: Database):
     finish(db, claimed, "succeeded", "completed")
     assert get(client, f"/v1/jobs/{job['id']}")["normalization"] is None
     assert client.get(f"/v1/jobs/{job['id']}/weights").data == b"weights"
+
+
+def test_weights_of_before_that_lack_it_are_refused(client: FlaskClient, db: Database):
+    """Early versions kept it with the job alone: nothing that takes inputs as they are may be made without it."""
+    dataset = upload(client, npz(x=X, y=Y)).get_json()["id"]
+    job = client.post("/v1/jobs", json=spec_for(dataset, data={"dataset": dataset, "normalize": "minmax"}))
+    old = job.get_json()["id"]
+    claimed = claim(db)
+    advance(db, claimed, "starting", "training", "saving")
+    kernels = {"dense_1.kernel": WEIGHTS["dense_1.kernel"], "dense_1.bias": np.zeros(1, np.float32)}
+    write_artifact(db, claimed, "weights", save(kernels))
+    finish(db, claimed, "succeeded", "completed")
+
+    for format_name in ("onnx", "tfjs"):
+        refused = client.get(f"/v1/jobs/{old}/weights?format={format_name}")
+        assert refused.status_code == 422
+        assert "lack input.offset" in refused.get_json()["errors"][0]["message"]
+    assert client.get(f"/v1/jobs/{old}/weights?format=npz").status_code == 200
+
+    tuned = {"dataset": dataset, "normalize": "inherit"}
+    for changes in ({"predict": {"job": old}}, {"fine_tune": {"job": old}, "data": tuned}):
+        refused = client.post("/v1/jobs", json=spec_for(dataset, **changes))
+        assert refused.status_code == 422, refused.text
+        assert "without saying how" in refused.get_json()["errors"][0]["message"]
+    again = client.post("/v1/jobs", json=spec_for(dataset, fine_tune={"job": old}))
+    assert again.status_code == 202, again.text
