@@ -18,7 +18,7 @@ export { estimate } from "./train/estimate.js";
  * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
- * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers
+ * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers; needed where the spec has `predict`, or `fine_tune` and nothing is restored
  * @property {boolean} [allowSoftware] default true: a renderer that draws on the CPU is used, and named in the record
  * @property {AbortSignal} [signal]
  * @property {"auto"|"worker"|"inline"} [thread] where GL runs

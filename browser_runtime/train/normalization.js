@@ -5,7 +5,8 @@ import { eachWindow, readRows } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
 
-/** @typedef {{kind: "standard"|"minmax", offset: Float64Array, scale: Float64Array}} Normalization `offset` and `scale` [features] or [channels] */
+/** @typedef {{kind?: "standard"|"minmax", offset: Float64Array, scale: Float64Array}} Normalization `offset` and `scale` [features] or [channels];
+ * `kind` where they were fitted here, not inherited */
 
 const EPSILON = 2 ** -23; // of float32
 const TINY = 2 ** -126; // the smallest normal float32
@@ -136,4 +137,4 @@ export function normalizationTensors(normalization) {
 }
 
 /** As JSON holds it: a number's shortest text is the number. @param {Normalization|null} normalization */
-export const normalizationRecord = (normalization) => normalization && { kind: normalization.kind, offset: [...normalization.offset], scale: [...normalization.scale] };
+export const normalizationRecord = (normalization) => normalization && { ...(normalization.kind && { kind: normalization.kind }), offset: [...normalization.offset], scale: [...normalization.scale] };

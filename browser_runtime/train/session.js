@@ -30,7 +30,7 @@ import { checkWeights, countParameters, readWeights, seededWeights, tensorNames,
  * weights were restored.
  * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
- *   normalization: {kind: string, offset: number[], scale: number[]}|null,
+ *   normalization: {kind?: string, offset: number[], scale: number[]}|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
 
 /** Inputs, targets, and where rows count differently [rows] weights of them. @typedef {{x: ArraySource, y: ArraySource, weight?: ArraySource}} Data */
@@ -67,12 +67,15 @@ export class Session {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
       const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
       const weights = data.weight && (await scaledRowWeights(data.weight, train, validation, signal));
-      const normalization = spec.data.normalize === "inherit" ? normalizationOf(initialWeights) : prepared.normalization;
+      const normalization = spec.data.normalize === "inherit" ? normalizationOf(spec, initialWeights) : prepared.normalization;
       session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, train), validation, rows });
       await session.upload(labels, signal);
       const begun = beginning(plan, spec, initialWeights);
       session.setWeights(begun ?? session.initialWeights());
-      if (!begun) session.given = null; // the seed gives them again
+      if (!begun) {
+        session.given = null; // the seed gives them again
+        session.lacksWeights = spec.fine_tune !== null;
+      }
       device.check();
       session.timings.compileMs = compiled - started;
       session.timings.uploadMs = performance.now() - compiled;
@@ -125,6 +128,8 @@ export class Session {
     this.firstLosses = [];
     /** @type {Weights|null} */
     this.given = null;
+    /** Whether it is to tune weights that it was not given: a checkpoint may bring them. */
+    this.lacksWeights = false;
     this.running = false;
     this.disposed = false;
   }
@@ -162,6 +167,7 @@ export class Session {
   async run({ steps = Infinity, onTelemetry, signal } = {}) {
     this.idle("run");
     if (this.spec.predict) throw new EngineError("spec_invalid", "predict: this session only predicts; to train, leave predict out", { field: "predict" });
+    if (this.lacksWeights) throw new EngineError("data_invalid", "initialWeights: fine_tune needs the weights of a trained model, or restore() of a checkpoint", { field: "initialWeights" });
     if (!(steps === Infinity || (Number.isInteger(steps) && steps > 0))) {
       throw new EngineError("spec_invalid", `steps: ${steps} is not a positive number of whole steps`, { field: "steps" });
     }
@@ -386,6 +392,7 @@ export class Session {
   startFrom(weights) {
     this.firstLosses.length = 0;
     this.broken = null;
+    this.lacksWeights = false;
     if (this.step > 0) return;
     const names = tensorNames(this.plan, "");
     this.given = Object.fromEntries(names.map((name) => [name, { shape: weights[name].shape, data: Float32Array.from(weights[name].data) }]));

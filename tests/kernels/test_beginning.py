@@ -97,7 +97,7 @@ def test_inputs_are_normalised_as_the_file_says(browser_page: BrowserPage):
     again = safetensors.numpy.load(played["results"][1].tobytes())
     np.testing.assert_array_equal(again["input.offset"], offset)
     np.testing.assert_array_equal(again["input.scale"], scale)
-    assert played["record"]["normalization"]["scale"] == scale.tolist()
+    assert played["record"]["normalization"] == {"offset": offset.tolist(), "scale": scale.tolist()}
 
 
 @pytest.mark.parametrize("loss", [LOSS, "bce", "mse"])
@@ -137,3 +137,55 @@ def test_predicting_needs_nothing_that_training_does(browser_page: BrowserPage, 
     with pytest.raises(PageError, match="only predicts") as caught:
         play(browser_page, spec, NOTHING, NOTHING, ("run", {}), initialWeightsFile=file_of(weights))
     assert caught.value.properties["field"] == "predict"
+
+
+def test_predicting_with_tensors_in_memory(browser_page: BrowserPage):
+    """With what the inputs go through among them; a model that trains on other terms does not know them."""
+    offset, scale = np.arange(5.0), np.linspace(0.5, 2, 5)
+    given = WEIGHTS | {"input.offset": offset, "input.scale": scale}
+    spec = mlp(SIZES, LOSS) | {"predict": {"job": "job_" + "0" * 26}}
+    got = play(browser_page, spec, NOTHING, NOTHING, ("predict", X), initialWeights=given)["results"][0]
+    expected = forward(spec, WEIGHTS, ((X - offset) * scale).astype(np.float32))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max())
+    with pytest.raises(PageError, match="input.offset is unknown"):
+        play(browser_page, mlp(SIZES, LOSS), X, Y, initialWeights=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "message"),
+    [
+        ({"input.offset": np.zeros(5)}, "input.scale", "input.scale is missing"),
+        ({"input.scale": np.ones(5)}, "input.offset", "input.offset is missing"),
+        ({"input.offset": np.zeros(4), "input.scale": np.ones(4)}, "input.offset", r"is \[4\]; needed: \[5\]"),
+        ({"input.offset": np.zeros(5), "input.scale": np.ones((1, 5))}, "input.scale", r"is \[1,5\]; needed: \[5\]"),
+        ({"input.offset": np.full(5, 1e39), "input.scale": np.ones(5)}, "input.offset", "is 1e.39 at 0; legal: finite float32"),
+        ({"input.offset": np.zeros(5), "input.scale": np.array([1, 2, np.nan, 1, 1])}, "input.scale", "is NaN at 2"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["predict", "fine_tune"])
+def test_what_inputs_go_through_must_fit_them(
+    browser_page: BrowserPage, given: dict[str, Array], field: str, message: str, way: str
+):
+    """Offset and scale, both or neither, a finite number for each feature."""
+    asked = {"predict": {"job": "job_" + "0" * 26}}
+    if way == "fine_tune":
+        asked = {"fine_tune": {}, "data": {"normalize": "inherit"}}
+    with pytest.raises(PageError, match=message) as caught:
+        play(browser_page, mlp(SIZES, LOSS) | asked, X, Y, initialWeightsFile=file_of(WEIGHTS | given))
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == ("data_invalid", field)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"predict": {"job": "job_" + "0" * 26}},
+        {"fine_tune": {}},
+        {"fine_tune": {}, "data": {"normalize": "inherit"}},
+    ],
+)
+def test_weights_that_were_not_given(browser_page: BrowserPage, asked: dict[str, Any]):
+    """The seed's are never taken for a trained model's."""
+    with pytest.raises(PageError, match="initialWeights: .* needs the weights of a trained model") as caught:
+        play(browser_page, mlp(SIZES, LOSS) | asked, X, Y, ("run", {}))
+    assert caught.value.properties["code"] == "data_invalid"
+    assert caught.value.properties["field"] == "initialWeights"
