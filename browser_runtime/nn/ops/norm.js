@@ -23,9 +23,8 @@ export const backward = {
       if (dx) graph.op("batch_norm_grad_scale", { variance, dy: gradient, w }, { dx }, op.attrs);
       return;
     }
-    const own = want(w);
-    const dw = own ?? (dx && graph.add({ name: `d(${w})`, kind: "gradient", shape: graph.tensor(w).shape, batched: false, bias: true }));
-    if (dw) graph.op("batch_norm_grad_weights", { x, mean, variance, dy: gradient }, { dw }, op.attrs);
-    if (dx) graph.op("batch_norm_grad_input", { x, mean, variance, dy: gradient, w, dw: /** @type {string} */ (dw) }, { dx }, op.attrs);
+    const dw = /** @type {string} */ (want(w)); // a layer that normalizes by the batch is one that is trained
+    graph.op("batch_norm_grad_weights", { x, mean, variance, dy: gradient }, { dw }, op.attrs);
+    if (dx) graph.op("batch_norm_grad_input", { x, mean, variance, dy: gradient, w, dw }, { dx }, op.attrs);
   },
 };
