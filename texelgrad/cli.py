@@ -12,7 +12,7 @@ import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from texelgrad import __version__
-from texelgrad.cli_jobs import COMMANDS, figure, print_json, writable
+from texelgrad.cli_jobs import COMMANDS, figure, print_json, weight_format, writable
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import Readable
@@ -84,11 +84,12 @@ def migrate() -> None:
     "--out",
     type=click.Path(path_type=Path),
     callback=writable,
-    help="Write the weights there, as safetensors.",
+    help="Write the weights there, in the format that the name says.",
 )
 @click.pass_obj
 def train(url: str | None, spec: Path, data: Path | None, target: str | None, out: Path | None) -> None:
     """Train the job that SPEC, a JSON file, describes, and watch it. Ctrl-C cancels it."""
+    kind = weight_format(out) if out else ""
     with Client(url) as client:
         job = client.create_job(_with_data(client, _read_spec(spec), data, target))
         console.print(f"job {job['id']}")
@@ -102,7 +103,7 @@ def train(url: str | None, spec: Path, data: Path | None, target: str | None, ou
             raise JobEnded(job)
         console.print(f"succeeded on {job['renderer']}{' (software)' if job['software'] else ''}")
         if out:
-            console.print(f"weights: {client.download_weights(job['id'], out)}")
+            console.print(f"weights: {client.download_weights(job['id'], out, format=kind)}")
 
 
 @main.command()

@@ -12,7 +12,7 @@ from rich.table import Table
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import console as console_of
 
-_FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service; tfjs is a zip
+WEIGHT_FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service; tfjs is a zip
 PREDICTION_FORMATS = ("csv", "npz", "safetensors")
 _LEVELS = ("debug", "info", "warning", "error")
 console = console_of()
@@ -115,12 +115,25 @@ def delete(url: str | None, job_id: str) -> None:
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
 )
-@click.option("--format", "format_", default="safetensors", type=click.Choice(_FORMATS))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(WEIGHT_FORMATS),
+    help="By the file's name by default; tfjs is a zip.",
+)
 @click.pass_obj
-def weights(url: str | None, job_id: str, out: Path, format_: str) -> None:
+def weights(url: str | None, job_id: str, out: Path, format_: str | None) -> None:
     """Download a job's trained weights, as arrays or as a whole model (onnx, tfjs)."""
     with Client(url) as client:
-        click.echo(client.download_weights(job_id, out, format=format_))
+        click.echo(client.download_weights(job_id, out, format=format_ or weight_format(out)))
+
+
+def weight_format(out: Path) -> str:
+    """The format that a file's name says: its ending, or safetensors where it says none. Raises UsageError."""
+    kind = {"": "safetensors", "zip": "tfjs"}.get(ending := out.suffix.lower().removeprefix("."), ending)
+    if kind not in WEIGHT_FORMATS:
+        raise click.UsageError(f"{out.name} says no format: say --format {', '.join(WEIGHT_FORMATS)}")
+    return kind
 
 
 @click.command()

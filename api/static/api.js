@@ -102,7 +102,7 @@ export async function getDiagnostics(id) {
   }
 }
 
-/** @param {string} id @param {"safetensors" | "npz"} format */
+/** @param {string} id @param {"safetensors" | "npz" | "onnx" | "tfjs"} format */
 export const weightsUrl = (id, format) => `/v1/jobs/${encodeURIComponent(id)}/weights?format=${format}`;
 
 /** @param {string} id a job that predicts */

@@ -8,8 +8,15 @@ const COLUMNS = new Set(["type", "name", "units", "filters", "activation"]);
 /** Options that every layer has; only another value is worth a reader's time. @type {Record<string, unknown>} */
 const USUAL = { bias_init: "zeros", use_bias: true, trainable: true, lr_multiplier: 1 };
 
+/** Pairs of sizes as 3 × 3, edges as 1 0 / 2 1, names with commas. @param {unknown[]} items @returns {string} */
+function listed(items) {
+  if (items.every(Array.isArray)) return items.map((item) => item.join(" ")).join(" / ");
+  return items.join(items.length === 2 && items.every((item) => typeof item === "number") ? " × " : ", ");
+}
+
 /** @param {unknown} value @returns {string} */
 function inline(value) {
+  if (Array.isArray(value)) return listed(value);
   if (value === null || typeof value !== "object") return String(value);
   const { type, ...rest } = /** @type {Record<string, unknown>} */ (value);
   const options = Object.entries(rest).filter(([, option]) => option !== null).map(([name, option]) => `${name} ${inline(option)}`);

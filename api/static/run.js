@@ -46,7 +46,7 @@ function showJob(job) {
   showAttempts(byId("tries"), job);
   byId("cancel").hidden = FINAL_STATES.has(job.state);
   byId("cancel", HTMLButtonElement).disabled = Boolean(job.cancel_requested_at);
-  for (const format of /** @type {const} */ (["safetensors", "npz"])) {
+  for (const format of /** @type {const} */ (["safetensors", "npz", "onnx", "tfjs"])) {
     const link = byId(format, HTMLAnchorElement);
     link.href = weightsUrl(id, format);
     link.hidden = job.state !== "succeeded" || job.kind === "predict";

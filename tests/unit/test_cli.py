@@ -134,6 +134,36 @@ def test_predictions_for_a_table(texelgrad: Callable[..., Result], tmp_path: Pat
     assert json.loads(seen[1].content) == {"dataset": "ds_7"}
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("w.npz", "npz"),
+        ("w.ONNX", "onnx"),
+        ("w.zip", "tfjs"),
+        ("w.safetensors", "safetensors"),
+        ("w", "safetensors"),
+    ],
+)
+def test_the_file_s_name_says_the_format(
+    texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request], name: str, kind: str
+):
+    """Without --format; no file holds another format than its name says."""
+    result = texelgrad(
+        ["weights", "job_01", "-o", str(tmp_path / name)], {"GET /v1/jobs/job_01/weights": (200, b"file")}
+    )
+    assert result.exit_code == 0
+    assert seen[-1].url.params["format"] == kind
+
+
+def test_a_name_that_says_no_format_is_refused(texelgrad: Callable[..., Result], tmp_path: Path):
+    """Before anything is asked of the service."""
+    for words in (["weights", "job_01"], ["train", str(tmp_path / "s.json")]):
+        (tmp_path / "s.json").write_text("{}")
+        result = texelgrad([*words, "--out", str(tmp_path / "w.txt")], {})
+        assert result.exit_code == 2
+        assert "say --format" in result.output
+
+
 def test_weights_come_in_every_format_of_the_service():
     """The command needs none of what makes them, so it lists them itself."""
     (option,) = [parameter for parameter in cli_jobs.weights.params if parameter.name == "format_"]
