@@ -226,7 +226,11 @@ export class Session {
    */
   async settle(flying) {
     for (;;) {
-      for (let next; (next = flying.shift()); ) this.receive(await next);
+      while (flying.length > 0) {
+        const report = await /** @type {Promise<Report>} */ (flying.shift());
+        this.device.check();
+        this.receive(report);
+      }
       if (this.pipeline.submitted === 0) return;
       flying.push(this.pipeline.submit(this.step + 1));
     }
