@@ -148,7 +148,7 @@ def test_a_wrong_spec_names_every_fault(stack: Stack):
     before = len(list(stack.client.jobs()))
     with pytest.raises(ApiError) as caught:
         stack.client.create_job(
-            {"model": {"input": [2], "layers": []}, "loss": "hinge", "train": {"step": 5}}
+            {"model": {"input": [2], "layers": []}, "loss": "l7", "train": {"step": 5}}
         )
     assert caught.value.status == 422
     fields = {fault.field for fault in caught.value.faults}
@@ -197,7 +197,7 @@ def test_the_command_line_trains(stack: Stack, blobs: dict[str, NDArray[Any]], t
 
 def test_the_command_line_says_what_is_wrong(stack: Stack, tmp_path: Path):
     """A refused spec ends with status 1 and its faults, without a traceback."""
-    (tmp_path / "spec.json").write_text('{"loss": "hinge"}')
+    (tmp_path / "spec.json").write_text('{"loss": "l7"}')
     done = _texelgrad("--url", stack.url, "train", str(tmp_path / "spec.json"))
     assert done.returncode == 1
     assert "loss" in done.stderr

@@ -65,7 +65,7 @@ def test_a_synthetic_job_has_a_data_set(client: FlaskClient, db: Database):
 
 def test_every_fault_of_a_spec_at_once(client: FlaskClient):
     """422 names each field with its value and what would be legal; nothing is queued."""
-    raw = spec_for(upload_points(client), loss="hinge", backend="cpu", nonsense=1)
+    raw = spec_for(upload_points(client), loss="l7", backend="cpu", nonsense=1)
     response = client.post("/v1/jobs", json=raw)
     assert response.status_code == 422
     assert sorted(fields(response)) == ["backend", "loss", "nonsense"]
