@@ -227,7 +227,12 @@ FORWARD: dict[str, Callable[[Floats], Floats]] = {
 
 
 @pytest.mark.parametrize(
-    "device", [pytest.param(d, id=device_id(d)) for d in DEVICES if quick(d) and d["maxDrawBuffers"] > 1]
+    "device",
+    [
+        pytest.param(d, id=device_id(d), marks=() if d["maxDrawBuffers"] in (8, 2) else pytest.mark.full)
+        for d in DEVICES
+        if quick(d) and d["maxDrawBuffers"] > 1
+    ],
 )
 @pytest.mark.parametrize(
     ("sizes", "activation"),
