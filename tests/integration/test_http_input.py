@@ -428,6 +428,7 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/jobs/{job_id}/events",
         "/v1/jobs/{job_id}/logs",
         "/v1/jobs/{job_id}/metrics",
+        "/v1/jobs/{job_id}/predictions",
         "/v1/jobs/{job_id}/resume",
         "/v1/jobs/{job_id}/retry",
         "/v1/jobs/{job_id}/weights",
@@ -438,6 +439,7 @@ def test_openapi_names_every_route(client: FlaskClient):
         "/v1/webhooks/{webhook_id}",
         "/v1/webhooks/{webhook_id}/deliveries",
         "/v1/webhooks/{webhook_id}/test",
+        "/v1/weights",
         "/v1/workers",
     }
     post = description["paths"]["/v1/jobs"]["post"]

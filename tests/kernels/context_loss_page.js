@@ -62,8 +62,8 @@ export async function readAfterLoss(spec, x, y, { read, loss, killUrl = "" }) {
   const session = await engine.compile(spec, { data: { x, y } });
   await session.run({ steps: 3 });
   let points = 0;
-  const deliver = session.deliver.bind(session);
-  session.deliver = (report, onTelemetry) => deliver(report, (some) => ((points += some.length), onTelemetry?.(some)));
+  const handOver = session.handOver.bind(session);
+  session.handOver = (onTelemetry) => handOver((some) => ((points += some.length), onTelemetry?.(some)));
   const undo = losses[loss](killUrl);
   try {
     // In the task of the loss itself: no event of it can have come before.
