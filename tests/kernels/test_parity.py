@@ -84,6 +84,7 @@ def test_pytorch_is_used_unless_goldens_are_asked_for():
 
 if not uses_goldens():
 
+    @pytest.mark.full
     @each_case
     def test_goldens_are_what_pytorch_gives(case: Case):
         """The stored runs are those of the cases as they stand; float64 on another machine sums in another order."""
