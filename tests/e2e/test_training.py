@@ -147,9 +147,7 @@ def test_a_wrong_spec_names_every_fault(stack: Stack):
     """Nothing is queued, and the client's exception carries each field."""
     before = len(list(stack.client.jobs()))
     with pytest.raises(ApiError) as caught:
-        stack.client.create_job(
-            {"model": {"input": [2], "layers": []}, "loss": "l7", "train": {"step": 5}}
-        )
+        stack.client.create_job({"model": {"input": [2], "layers": []}, "loss": "l7", "train": {"step": 5}})
     assert caught.value.status == 422
     fields = {fault.field for fault in caught.value.faults}
     assert {"model.layers", "loss", "train.step", "optimizer"} <= fields
