@@ -39,7 +39,7 @@ def softmax(z: Array) -> Array:
     return e / e.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(2, 60), st.integers(3, 7), st.integers(0, 2**31), st.integers(1, 70))
 def test_classes(rows: int, classes: int, seed: int, block: int):
     """Softmax: counts over the classes that occur, a confusion matrix over all, one-vs-rest AUC over those that some but not all rows have."""
@@ -74,7 +74,7 @@ def test_auc_of_all_classes():
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(2, 60), st.integers(1, 4), st.integers(0, 2**31))
 def test_yes_or_no(rows: int, outputs: int, seed: int):
     """bce: of the one output, or the mean over several; scores with ties."""
@@ -107,7 +107,7 @@ def test_average_of_two_classes(average: str):
         close(got[name], SCORES[name](y, z.argmax(axis=1), average=average))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 2**31), st.sampled_from([0.0, 1e4]))
 def test_values(rows: int, outputs: int, seed: int, offset: float):
     """Regression, also far from 0, where a sum of squares minus a squared sum would have nothing left."""
@@ -117,7 +117,12 @@ def test_values(rows: int, outputs: int, seed: int, offset: float):
     exact = y.astype(np.float64), z.astype(np.float64)
     close(got["mae"], sk.mean_absolute_error(*exact))
     close(got["mse"], sk.mean_squared_error(*exact))
-    close(got["r2"], sk.r2_score(*exact))
+    # A mean is rounded to 2^-53 of itself, which moves every deviation from it by as much, against the column's spread.
+    moved = 4 * np.finfo(np.float64).eps * np.abs(exact[0]).max() / exact[0].std(axis=0).min()
+    wanted = sk.r2_score(*exact)
+    np.testing.assert_allclose(
+        got["r2"], wanted, rtol=METRIC_RTOL, atol=METRIC_ATOL + moved * (1 + abs(wanted))
+    )
 
 
 def test_r2_of_constant_targets():
