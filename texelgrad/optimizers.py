@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -25,9 +26,9 @@ class OptimizerBase(Strict):
     schedule: Schedule = Constant(type="constant")
 
     @property
+    @abstractmethod
     def states(self) -> int:
         """Tensors that it keeps for each parameter."""
-        raise NotImplementedError
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong between its fields."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -17,9 +18,9 @@ _Ratio = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 class ScheduleBase(Strict):
     """A schedule, behind a warm-up where it has one."""
 
+    @abstractmethod
     def rate(self, lr: float, t: int, total: int) -> float:
         """The learning rate of step t, counted from 0, of `total` steps; `lr` is the optimizer's."""
-        raise NotImplementedError
 
 
 class WarmedUp(ScheduleBase):
@@ -33,9 +34,9 @@ class WarmedUp(ScheduleBase):
             return lr * (t + 1) / self.warmup_steps
         return self.after(lr, t - self.warmup_steps, total - self.warmup_steps)
 
+    @abstractmethod
     def after(self, lr: float, t: int, total: int) -> float:
         """The rate without a warm-up."""
-        raise NotImplementedError
 
 
 class Constant(WarmedUp):

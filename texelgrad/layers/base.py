@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
@@ -138,9 +139,9 @@ class LayerBase(Strict):
         """The activation behind what it computes; None where it takes none."""
         return getattr(self, "activation", None)
 
+    @abstractmethod
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape | None, Value]:
         """What the layer computes (None: nothing), and the value that it makes. Raises Refused."""
-        raise NotImplementedError
 
     def tensors(self, shape: LayerShape) -> dict[str, Shape]:
         """Shapes of what it trains or keeps, by the part of a file's name that follows the layer's: kernel, bias."""
