@@ -9,8 +9,9 @@ from sqlalchemy import func, select
 
 from texelgrad.config import Settings
 from texelgrad.db import Database
-from texelgrad.domain import LIVE_ATTEMPT_STATES
+from texelgrad.domain import LIVE_ATTEMPT_STATES, Cause
 from texelgrad.models import Artifact, Attempt, Event
+from texelgrad.why import CAUSES
 
 from tests.e2e.stack import Stack, wait_until
 
@@ -63,11 +64,20 @@ def _assert_succeeded(stack: Stack, job: dict[str, Any], weights: bytes) -> None
     states = [attempt["state"] for attempt in job["attempts"]]
     assert states.count("succeeded") == 1, told
     assert states[-1] == "succeeded", told
-    assert all(causes(job)), told
+    _assert_why(stack, job)
     target = stack.folder / "weights"
     assert stack.client.download_weights(job["id"], target).read_bytes() == weights, told
     steps = stack.client.metrics(job["id"], keys="loss", max_points=100_000)["loss"].steps
     assert steps.tolist() == list(range(1, job["total_steps"] + 1)), told
+
+
+def _assert_why(stack: Stack, job: dict[str, Any]) -> None:
+    """Whoever asks is told how each try ended that was not the last."""
+    texts = [reason["text"] for reason in stack.client.why(job["id"])["reasons"]]
+    for attempt in job["attempts"][:-1]:
+        meaning = CAUSES[Cause(attempt["cause"])][0]
+        start = f"Try {attempt['number']} on {attempt['worker_id']} was {attempt['state']}: {meaning}"
+        assert any(text.startswith(start) for text in texts), (start, texts)
 
 
 def _unswept(database: Database) -> list[str]:
