@@ -20,27 +20,28 @@ from texelgrad.formats import FORMATS, format_of
 from texelgrad.models import CHUNK_BYTES
 from texelgrad.quota import check_bytes, check_disk
 from texelgrad.repository import uploads
+from texelgrad.rows import Columns
 from texelgrad.store import store_dataset
 
 routes = Routes("contents")
 _MAX_BYTES = 8192
 _MEMORY_BYTES = 8 << 20
-_FIELDS = ("name", "size", "format", "target")
+_FIELDS = ("name", "size", "format", "target", "weight")
 _no_text = Fault("name", "is no text", None, "1 to 200 printable")
 
 
 @routes.post("/datasets/announce", "Announce a data set that comes in pieces")
 def announce() -> Response:
-    """201 and where to PUT the content, for `{"size", "name", "format", "target"}`."""
+    """201 and where to PUT the content, for `{"size", "name", "format", "target", "weight"}`."""
     own = services()
-    name, size, format_name, target = _announcement(read_json(_MAX_BYTES))
+    name, size, format_name, columns = _announcement(read_json(_MAX_BYTES))
     if size > own.settings.max_upload_bytes:
         raise too_large(own.settings.max_upload_bytes, "TEXELGRAD_MAX_UPLOAD_BYTES", size)
     check_disk(own.db, own.settings, size)
     with own.db.write() as session:
         uploads.forget_stale(session)
         check_bytes(session, own.owner_id, own.quota, size)
-        upload = uploads.open_upload(session, own.owner_id, name, size, format_name, target)
+        upload = uploads.open_upload(session, own.owner_id, name, size, format_name, columns)
     return json_response(upload_view(upload), 201, Location=f"/v1/datasets/{upload.id}/content")
 
 
@@ -85,7 +86,7 @@ def _complete(dataset_id: str) -> Response:
             uploads.close_upload(session, dataset_id)
         file = cast("IO[bytes]", spool)
         kind = upload.format or format_of(file, upload.name, request.mimetype)
-        arrays = read_upload(file, kind, own.settings, upload.target)
+        arrays = read_upload(file, kind, own.settings, Columns(upload.target, upload.weight))
         stored_id, new = store_dataset(own.db, own.owner_id, upload.name, arrays, own.quota, dataset_id)
     return stored(stored_id, upload.name, new=new)
 
@@ -99,20 +100,24 @@ def _read(size: int) -> bytes:
     return b"".join(parts)
 
 
-def _announcement(body: Any) -> tuple[str, int, str | None, str | None]:
-    """Name, size, format and target; raises Invalid with every fault."""
+def _announcement(body: Any) -> tuple[str, int, str | None, Columns]:
+    """Name, size, format and columns; raises Invalid with every fault."""
     fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
     legal = ", ".join(_FIELDS)
     faults = [Fault(name[:100], "is not a field here", None, legal) for name in fields if name not in _FIELDS]
     name, size = fields.get("name", "unnamed"), fields.get("size")
-    format_name, target = fields.get("format"), fields.get("target")
+    format_name = fields.get("format")
+    columns = {field: fields.get(field) for field in ("target", "weight")}
     if type(size) is not int or not 1 <= size < 2**53:
         faults.append(Fault("size", "is no number of bytes", None, "a whole number of at least 1"))
     if format_name is not None and format_name not in FORMATS:
         faults.append(Fault("format", "is unknown", str(format_name)[:100], ", ".join(FORMATS)))
     faults += name_faults(name) if isinstance(name, str) else [_no_text]
-    if target is not None and (not isinstance(target, str) or len(target) > 1000 or "\0" in target):
-        faults.append(Fault("target", "is no name of a column", None, "text"))
+    faults += [
+        Fault(field, "is no name of a column", None, "text")
+        for field, column in columns.items()
+        if column is not None and (not isinstance(column, str) or len(column) > 1000 or "\0" in column)
+    ]
     if faults:
         raise Invalid(faults)
-    return cast(str, name), cast(int, size), format_name, target
+    return cast(str, name), cast(int, size), format_name, Columns(**columns)

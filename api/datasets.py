@@ -14,24 +14,26 @@ from api.paging import checked_cursor, page
 from api.responses import json_response, no_content, tagged_response
 from api.routing import Routes
 from api.views import dataset_view
-from texelgrad.datasets import NamedArray, read_pair, read_upload
+from texelgrad.datasets import NamedArray, read_npys, read_upload
 from texelgrad.domain import IdPrefix
 from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.formats import FORMATS, format_of
 from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
 from texelgrad.repository import uploads
+from texelgrad.rows import Columns
 from texelgrad.store import read_rows, store_dataset
 
 routes = Routes("datasets")
 _MEMORY_BYTES = 8 << 20  # of a raw upload; the rest goes to a temporary file
 _BLOCK = 1 << 20
-_FIELDS = ("name", "format", "target")
+_FIELDS = ("name", "format", "target", "weight")
+_ARRAYS = ("x", "y", "w")
 
 
 @routes.post("/datasets", "Upload a data set")
 def post_dataset(query: UploadQuery) -> Response:
-    """Store a file of one of the formats, raw or as the field `file` of a form, or npy files as the fields `x` and `y`.
+    """Store a file of one of the formats, raw or as the field `file` of a form, or npy files as the fields `x`, `y` and `w`.
 
     201 and Location; 200 with the data set that has the same content already; 422 with everything that is wrong.
     """
@@ -39,8 +41,8 @@ def post_dataset(query: UploadQuery) -> Response:
     check_disk(own.db, own.settings, request.content_length or 0)
     with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as spool:
         given = query.model_dump(exclude_none=True)
-        if "x" in request.files or "y" in request.files:
-            arrays, name = _pair(given)
+        if {*_ARRAYS} & {*request.files}:
+            arrays, name = _arrays(given)
         else:
             file, filename, options = _receive(cast("IO[bytes]", spool))
             options |= given
@@ -48,7 +50,9 @@ def post_dataset(query: UploadQuery) -> Response:
             wrong = name_faults(name)
             try:
                 format_name = _format(file, filename, options.get("format"))
-                arrays = read_upload(file, format_name, own.settings, options.get("target"))
+                arrays = read_upload(
+                    file, format_name, own.settings, Columns(options.get("target"), options.get("weight"))
+                )
             except Invalid as invalid:
                 raise Invalid([*wrong, *invalid.faults], invalid.more) from invalid
         if wrong := name_faults(name):
@@ -75,22 +79,19 @@ def name_faults(name: str) -> list[Fault]:
     return [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
 
 
-def _pair(given: dict[str, str]) -> tuple[list[NamedArray], str]:
-    """The arrays of a form with the npy files `x` and `y`, and their name."""
-    unknown = sorted((set(request.form) | set(request.files)) - {"x", "y", "name"})
-    faults = [Fault(field, "is not a field here", None, "x, y, name") for field in unknown]
+def _arrays(given: dict[str, str]) -> tuple[list[NamedArray], str]:
+    """The arrays of a form with an npy file for each of them, and their name."""
+    unknown = sorted((set(request.form) | set(request.files)) - {*_ARRAYS, "name"})
+    faults = [Fault(field, "is not a field here", None, "x, y, w, name") for field in unknown]
+    if "x" not in request.files:
+        faults.append(Fault("x", "is missing", None, "an npy file"))
     faults += [
-        Fault(field, "is missing", None, "an npy file") for field in ("x", "y") if field not in request.files
-    ]
-    faults += [
-        Fault(field, "is not for npy files", given[field], None)
-        for field in ("format", "target")
-        if field in given
+        Fault(field, "is not for npy files", given[field], None) for field in _FIELDS[1:] if field in given
     ]
     if faults:
         raise Invalid(faults)
-    x, y = (cast("IO[bytes]", request.files[field].stream) for field in ("x", "y"))
-    return read_pair(x, y, services().settings), given.get("name") or request.form.get("name") or "unnamed"
+    files = {name: cast("IO[bytes]", request.files[name].stream) for name in _ARRAYS if name in request.files}
+    return read_npys(files, services().settings), given.get("name") or request.form.get("name") or "unnamed"
 
 
 def _receive(spool: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:

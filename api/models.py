@@ -96,6 +96,9 @@ class UploadQuery(Query):
         default=None, description="Told from the file where missing."
     )
     target: str | None = Field(default=None, description="Column with the targets, of a CSV or Parquet file.")
+    weight: str | None = Field(
+        default=None, description="Column with what each row counts for, of a CSV or Parquet file."
+    )
 
 
 class MetricsQuery(Query):

@@ -54,6 +54,7 @@ def describe(app: OpenAPI) -> None:
             "name": {"type": "string"},
             "format": {"enum": list(FORMATS)},
             "target": {"type": "string"},
+            "weight": {"type": "string"},
         },
     )
     content = spec["paths"]["/v1/datasets/{dataset_id}/content"]["put"]
@@ -74,7 +75,7 @@ def describe(app: OpenAPI) -> None:
         answers = {"200": {"description": "Yes.", "content": _json(_schema("Health"))}, "default": _PROBLEM}
         spec["paths"][path] = {"get": {"summary": summary, "responses": answers, "security": []}}
     file: dict[str, Any] = {"type": "string", "contentMediaType": "application/octet-stream"}
-    fields = {name: {"type": "string"} for name in ("name", "format", "target")}
+    fields = {name: {"type": "string"} for name in ("name", "format", "target", "weight")}
     form = {"type": "object", "required": ["file"], "properties": {"file": file, **fields}}
     spec["paths"]["/v1/datasets"]["post"]["requestBody"] = {
         "required": True,

@@ -55,6 +55,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 CORPUS: dict[str, bytes] = {
     "npz": npz(x=X, y=Y),
+    "npy": npy(X),
     "csv": b"a,b,y\n" + b"".join(b"%g,%g,%d\n" % (*row, label) for row, label in zip(X, Y, strict=True)),
     "parquet": table(a=X[:, 0], b=X[:, 1], y=Y),
     "safetensors": save({"x": X, "y": Y}),

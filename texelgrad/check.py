@@ -25,7 +25,7 @@ class Checked:
     """A spec that can run, and what was learnt of it on the way."""
 
     spec: JobSpec
-    infos: dict[str, ArrayInfo]  # x and y
+    infos: dict[str, ArrayInfo]  # x, perhaps y and w
     synthetic: list[NamedArray]  # the data itself, where it is made up
     deadline_at: int | None  # in microseconds
     weights_artifact_id: str | None = None  # that it begins with
@@ -53,9 +53,15 @@ def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Chec
         message = "needs one of dataset and synthetic" if "data" in raw else "is missing"
         faults.append(Fault("data", message, None, "an object with dataset or synthetic"))
     if infos:
-        # For predictions the inputs must fit; targets and batches don't matter.
-        sections = {"model": right["model"]} if right.get("predict") and "model" in right else right
-        faults.extend(data_faults(sections, infos["x"], infos["y"]))
+        if right.get("predict"):  # the inputs must fit; targets and batches don't matter
+            sections = {"model": right["model"]} if "model" in right else {}
+            faults.extend(data_faults(sections, infos["x"], None))
+        elif "y" in infos:
+            faults.extend(data_faults(right, infos["x"], infos["y"]))
+        else:
+            legal = "a data set with y; of a table, uploaded with target=COLUMN"
+            message = "has no targets y: it is for predictions"
+            faults.append(Fault("data.dataset", message, data.dataset if data else None, legal))
     weights_id, wrong = _weights(db, owner_id, right)
     faults.extend(wrong)
     deadline_at, wrong = _deadline(right.get("deadline"))

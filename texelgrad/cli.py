@@ -12,7 +12,7 @@ import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from texelgrad import __version__
-from texelgrad.cli_jobs import COMMANDS, figure, print_json, weight_format, writable
+from texelgrad.cli_jobs import COMMANDS, figure, print_json, table_columns, weight_format, writable
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import Readable
@@ -77,9 +77,9 @@ def migrate() -> None:
 @main.command()
 @click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
+    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz, .csv, ... file."
 )
-@click.option("--target", help="Column with the targets, of a CSV file.")
+@table_columns
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -87,11 +87,13 @@ def migrate() -> None:
     help="Write the weights there, in the format that the name says.",
 )
 @click.pass_obj
-def train(url: str | None, spec: Path, data: Path | None, target: str | None, out: Path | None) -> None:
+def train(
+    url: str | None, spec: Path, data: Path | None, target: str | None, weight: str | None, out: Path | None
+) -> None:
     """Train the job that SPEC, a JSON file, describes, and watch it. Ctrl-C cancels it."""
     kind = weight_format(out) if out else ""
     with Client(url) as client:
-        job = client.create_job(_with_data(client, _read_spec(spec), data, target))
+        job = client.create_job(_with_data(client, _read_spec(spec), data, target, weight))
         console.print(f"job {job['id']}")
         try:
             job = _watch(client, job)
@@ -109,14 +111,14 @@ def train(url: str | None, spec: Path, data: Path | None, target: str | None, ou
 @main.command()
 @click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz or .csv file."
+    "--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An .npz, .csv, ... file."
 )
-@click.option("--target", help="Column with the targets, of a CSV file.")
+@table_columns
 @click.pass_obj
-def estimate(url: str | None, spec: Path, data: Path | None, target: str | None) -> None:
+def estimate(url: str | None, spec: Path, data: Path | None, target: str | None, weight: str | None) -> None:
     """Say what the job would take, without queueing it."""
     with Client(url) as client:
-        print_json(client.estimate(_with_data(client, _read_spec(spec), data, target)))
+        print_json(client.estimate(_with_data(client, _read_spec(spec), data, target, weight)))
 
 
 def _watch(client: Client, job: Job) -> Job:
@@ -153,15 +155,22 @@ def _read_spec(path: Path) -> dict[str, Any]:
     return spec
 
 
-def _with_data(client: Client, spec: dict[str, Any], data: Path | None, target: str | None) -> dict[str, Any]:
+def _with_data(
+    client: Client, spec: dict[str, Any], data: Path | None, target: str | None, weight: str | None
+) -> dict[str, Any]:
     """The spec with the uploaded file as its data set; the spec is checked before anything is sent."""
     if data is None:
+        given = spec.get("data", {})
+        if isinstance(given, dict) and not {"dataset", "synthetic"} & {*given}:
+            raise click.UsageError("the spec names no data: give a file with --data")
         return spec
+    if target is None and data.suffix.lower() in (".csv", ".parquet"):
+        raise click.UsageError(f"{data.name} needs --target: which column has the targets?")
     from texelgrad.spec import parse_spec
 
     spec = plain_json(spec)
     parse_spec(_on_dataset(spec, _ANY_DATASET))
-    dataset = client.upload_dataset(data, target=target)
+    dataset = client.upload_dataset(data, target=target, weight=weight)
     return _on_dataset(spec, dataset["id"])
 
 

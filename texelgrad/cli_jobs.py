@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
-from texelgrad.client import Client, Job, JobEnded
+from texelgrad.client import Client, Job
 from texelgrad.console import console as console_of
 
 WEIGHT_FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service; tfjs is a zip
@@ -25,6 +26,13 @@ def writable(_context: click.Context, _parameter: click.Parameter, path: Path | 
     if path is not None and path.is_dir():
         raise click.BadParameter(f"{str(path)!r} is a folder; name a file")
     return path
+
+
+def table_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that name the columns of a table that hold no inputs."""
+    weight = click.option("--weight", help="Column with what each row counts for, of a CSV or Parquet file.")
+    target = click.option("--target", help="Column with the targets, of a CSV or Parquet file.")
+    return target(weight(command))
 
 
 def figure(job: Job, key: str) -> str:
@@ -145,27 +153,29 @@ def weight_format(out: Path) -> str:
 @click.option(
     "--format", "format_", type=click.Choice(PREDICTION_FORMATS), help="By the file's name by default."
 )
-@click.option(
-    "--target", help="Column with the targets, of a CSV file: they are stored, and not predicted from."
-)
+@table_columns
 @click.pass_obj
 def predict(
-    url: str | None, job_id: str, data: str, out: Path, format_: str | None, target: str | None
+    url: str | None,
+    job_id: str,
+    data: str,
+    out: Path,
+    format_: str | None,
+    target: str | None,
+    weight: str | None,
 ) -> None:
     """Write what a trained job's model gives for DATA: a data set's id, or a file to upload."""
     kind = format_ or out.suffix.lower().removeprefix(".")
     if kind not in PREDICTION_FORMATS:
         raise click.UsageError(f"say --format: {', '.join(PREDICTION_FORMATS)}")
     stored = data.startswith("ds_")
-    if stored and target:
-        raise click.UsageError("--target is for a file: a data set has its targets already")
-    if not stored and not target and Path(data).suffix.lower() == ".csv":
-        raise click.UsageError("a CSV file needs --target: the column that holds no inputs")
+    if stored and (target or weight):
+        raise click.UsageError("--target and --weight are for a file: a data set knows its columns already")
+    if not stored and not Path(data).is_file():
+        raise click.UsageError(f"{data} is neither a data set's id (ds_...) nor a file")
     with Client(url) as client:
-        dataset = data if stored else client.upload_dataset(data, target=target)["id"]
-        made = client.wait(client.predict(job_id, dataset)["id"])
-        if made["state"] != "succeeded":
-            raise JobEnded(made)
+        dataset = data if stored else client.upload_dataset(data, target=target, weight=weight)["id"]
+        made = client.predict(job_id, dataset)
         click.echo(client.download_predictions(made["id"], out, format=kind))
 
 

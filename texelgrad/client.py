@@ -87,18 +87,22 @@ class Client:
         *,
         name: str | None = None,
         target: str | None = None,
+        weight: str | None = None,
     ) -> dict[str, Any]:
         """Upload a data set and return its description, with its `id`.
 
         Args:
-            data: path of an .npz (arrays `x` and `y`) or .csv file, or the arrays themselves.
+            data: path of a file in any of the service's formats (.npz, .csv, ...), or the arrays themselves:
+                `x` [rows, ...]; `y` [rows] or [rows, k] to train on; perhaps `w` [rows], what each row counts for.
             name: what to call it; the file's name by default.
-            target: column with the targets; for CSV.
+            target: column of a table with the targets.
+            weight: column of a table with what each row counts for.
 
         Raises:
             ApiError: it is not what it says, or not usable for training; names every fault.
         """
-        query = {key: value for key, value in {"name": name, "target": target}.items() if value is not None}
+        given = {"name": name, "target": target, "weight": weight}
+        query = {key: value for key, value in given.items() if value is not None}
         if isinstance(data, Mapping):
             packed = io.BytesIO()
             np.savez(packed, **data)  # pyright: ignore[reportArgumentType]
@@ -226,7 +230,7 @@ class Client:
         headers = {"Content-Type": "application/octet-stream"}
         return self._api.json("POST", "weights", content=data, headers=headers)
 
-    def predict(
+    def create_predictions(
         self,
         job_id: str,
         dataset_id: str,
@@ -234,7 +238,7 @@ class Client:
         name: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Queue a job that computes the outputs of a trained model for the rows of a data set.
+        """Queue a job that computes the outputs of a trained model for the rows of a data set, which needs no `y`.
 
         Raises:
             ApiError: the job has not succeeded, or its model takes other inputs.
@@ -242,6 +246,17 @@ class Client:
         body = {"dataset": dataset_id} | ({"name": name} if name is not None else {})
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         return self._api.json("POST", f"jobs/{job_id}/predictions", again=True, json=body, headers=headers)
+
+    def predict(
+        self,
+        job_id: str,
+        dataset_id: str,
+        progress: Callable[[Job], None] | None = None,
+        *,
+        name: str | None = None,
+    ) -> Job:
+        """The same, and wait for it. Raises JobEnded where it does not succeed. `predictions` of its id are the outputs."""
+        return self._succeeded(self.create_predictions(job_id, dataset_id, name=name), progress)
 
     def predictions(self, job_id: str) -> NDArray[np.float32]:
         """The outputs that a job of `predict` made: [rows, outputs], as the last layer gives them."""
@@ -271,7 +286,11 @@ class Client:
 
     def train(self, spec: Mapping[str, Any], progress: Callable[[Job], None] | None = None) -> Job:
         """Queue a job and wait for it. Raises JobEnded where it does not succeed."""
-        job = self.wait(self.create_job(spec)["id"], progress)
+        return self._succeeded(self.create_job(spec), progress)
+
+    def _succeeded(self, queued: Job, progress: Callable[[Job], None] | None) -> Job:
+        """The job at its end; raises JobEnded where that is another one."""
+        job = self.wait(queued["id"], progress)
         if job["state"] != "succeeded":
             raise JobEnded(job)
         return job

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -23,12 +23,13 @@ from texelgrad.read_npy import Refused, read_npy
 from texelgrad.read_npz import read_npz
 from texelgrad.read_parquet import read_parquet
 from texelgrad.read_safetensors import read_safetensors
-from texelgrad.rows import Array, ArrayRows, Changed, Rows
+from texelgrad.rows import Array, ArrayRows, Changed, Columns, Rows
 from texelgrad.shapes import ArrayInfo
 from texelgrad.statistics import statistics
 
 _MAX_AXES = 5  # rows and four more
 _INT32 = np.iinfo(np.int32)
+_WHOLE = 2.0**24  # up to there float32 has every whole number
 
 
 @dataclass(frozen=True)
@@ -51,81 +52,102 @@ class NamedArray:
         return self.rows.read()
 
 
-def read_upload(
-    file: IO[bytes], format_name: str, settings: Settings, target: str | None
-) -> list[NamedArray]:
+def read_upload(file: IO[bytes], format_name: str, settings: Settings, columns: Columns) -> list[NamedArray]:
     """The arrays of an uploaded file, which stays open as long as they are read; raises Invalid with every fault.
 
-    `target` names the label column of a table.
+    `columns` are those of a table that hold no inputs.
     """
     limit = settings.max_data_bytes
     if format_name == "csv":
-        return normalise(*read_csv(file, target, limit))
+        return normalise(**vars(read_csv(file, columns, limit)))
     if format_name == "parquet":
-        return normalise(*read_parquet(file, target, limit))
-    if target is not None:
+        return normalise(**vars(read_parquet(file, columns, limit)))
+    if named := columns.named():
         legal = "leave it out: only tables have columns"
-        raise Invalid([Fault("target", "is for CSV and Parquet files", target, legal)])
+        raise Invalid(
+            [Fault(field, "is for CSV and Parquet files", name, legal) for field, name in named.items()]
+        )
+    if format_name == "npy":
+        return read_npys({"x": file}, settings)
     if format_name == "images":
-        return normalise(*read_images(file, limit))
-    if format_name == "npz":
-        x, y, w = read_npz(file, limit)
-        return normalise(x, y, w=w)
-    return normalise(*read_safetensors(file, limit))
+        return normalise(**vars(read_images(file, limit)))
+    return _normalise(read_npz(file, limit) if format_name == "npz" else read_safetensors(file, limit))
 
 
-def read_pair(x: IO[bytes], y: IO[bytes], settings: Settings) -> list[NamedArray]:
-    """The arrays of two npy files, which stay open as long as they are read; raises Invalid with every fault."""
-    found: list[Rows] = []
+def read_npys(files: Mapping[str, IO[bytes]], settings: Settings) -> list[NamedArray]:
+    """The arrays of npy files, `x` and perhaps `y` and `w`, which stay open as long as they are read.
+
+    Raises Invalid with every fault.
+    """
+    found: dict[str, Rows] = {}
     faults: list[Fault] = []
     left = settings.max_data_bytes
-    for name, file in (("x", x), ("y", y)):
+    for name, file in files.items():
         size = file.seek(0, 2)
         file.seek(0)
         left -= size
         if left < 0:
             raise Invalid([Fault(name, "is too large", size, f"{settings.max_data_bytes} bytes in all")])
         try:
-            found.append(read_npy(file, name, size))
+            found[name] = read_npy(file, name, size)
         except Refused as refused:
             faults.append(refused.fault)
         except (ValueError, EOFError, OSError) as error:
             faults.append(Fault(name, f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
-    return normalise(found[0], found[1])
+    return _normalise(found)
+
+
+def _normalise(named: Mapping[str, Rows]) -> list[NamedArray]:
+    """As normalise, of arrays by name."""
+    return normalise(named["x"], named.get("y"), named.get("w"))
 
 
 def normalise(
-    x: Rows | Array, y: Rows | Array, classes: list[str] | None = None, w: Rows | None = None
+    x: Rows | Array,
+    y: Rows | Array | None = None,
+    w: Rows | Array | None = None,
+    classes: list[str] | None = None,
 ) -> list[NamedArray]:
     """Check arrays against each other and for what no training survives; raises Invalid with every fault.
 
-    `w` is what each row counts for.
+    Without targets `y` they are for predictions; `w` is what each row counts for.
     """
-    x, y = (ArrayRows(array) if isinstance(array, np.ndarray) else array for array in (x, y))
+    x = _rows(x)
     if len(x.shape) == 1:
         x = Changed(x, x.dtype, (*x.shape, 1))
-    if len(y.shape) == 2 and y.shape[1] == 1:
-        y = Changed(y, y.dtype, y.shape[:1])
-    column = _Column() if len(y.shape) == 1 else None
-    faults = [*_array_faults("x", x), *_array_faults("y", y, column)]
-    if len(y.shape) > 2:
-        faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
-    if x.shape and y.shape and x.shape[0] != y.shape[0]:
-        message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
-        faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
+    faults = _array_faults("x", x)
+    column = None
+    if y is not None:
+        y = _flat(_rows(y))
+        column = _Column() if len(y.shape) == 1 else None
+        faults += _array_faults("y", y, column)
+        if len(y.shape) > 2:
+            faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
+        if x.shape and y.shape and x.shape[0] != y.shape[0]:
+            message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
+            faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
     if w is not None:
-        w = Changed(w, w.dtype, w.shape[:1]) if len(w.shape) == 2 and w.shape[1] == 1 else w
+        w = _flat(_rows(w))
         faults.extend(_array_faults("w", w) or _weight_faults(w, x.shape[0] if x.shape else 0))
     if faults:
         raise Invalid(faults)
     whole = column is not None and column.fits_int32
     return [
         _named("x", "input", x, "<f4"),
-        _named("y", "target", y, "<i4" if whole else "<f4", classes, column),
+        *([_named("y", "target", y, "<i4" if whole else "<f4", classes, column)] if y is not None else []),
         *([_named("w", "weight", w, "<f4")] if w is not None else []),
     ]
+
+
+def _rows(array: Rows | Array) -> Rows:
+    return ArrayRows(array) if isinstance(array, np.ndarray) else array
+
+
+def _flat(rows: Rows) -> Rows:
+    """One axis where the second has one value."""
+    return Changed(rows, rows.dtype, rows.shape[:1]) if len(rows.shape) == 2 and rows.shape[1] == 1 else rows
 
 
 def _weight_faults(w: Rows, rows: int) -> list[Fault]:
@@ -228,12 +250,22 @@ def _named(
             largest = max(abs(float(column.low)), abs(float(column.high)))
             raise Invalid([Fault("y", message, jsonable(largest), legal)])
         warnings.append("whole numbers beyond int32 are kept as float32: they can't be class numbers")
+    elif dtype == "<f4" and (rounded := sum(map(_rounded, given.blocks()))):
+        numbers = "1 whole number is" if rounded == 1 else f"{rounded} whole numbers are"
+        warnings.append(f"{numbers} beyond 2^24 and between what float32 keeps, and rounded")
     if dtype == "<f4" and (small := sum(map(_flushed, given.blocks()))):
         values = "1 value other than 0 is" if small == 1 else f"{small} values other than 0 are"
         warnings.append(f"{values} below what float32 keeps, and taken as 0")
     stats = statistics(stored, target=role == "target", classes=classes, warnings=warnings)
     kind = "int32" if stored.dtype.kind == "i" else "float32"
     return NamedArray(name, role, ArrayInfo(kind, tuple(given.shape), stats), stored)
+
+
+def _rounded(block: Array) -> int:
+    """How many whole numbers float32 does not hold as they are: counters, times, money in cents, ..."""
+    large = block[np.abs(block.astype(np.float64)) > _WHOLE]
+    exact = large.astype(np.longdouble)  # 64 bits hold every integer type
+    return int(np.count_nonzero((exact != large.astype(np.float32)) & (exact == np.floor(exact))))
 
 
 def _flushed(block: Array) -> int:

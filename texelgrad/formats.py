@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
+import codecs
 import zipfile
 from typing import IO
 
+from texelgrad.errors import Fault, Invalid
 from texelgrad.zips import UNREADABLE
 
-FORMATS = ("npz", "csv", "parquet", "safetensors", "images")
-_SUFFIXES = {"npz": "npz", "csv": "csv", "parquet": "parquet", "safetensors": "safetensors"}
+FORMATS = ("npz", "npy", "csv", "parquet", "safetensors", "images")
+_SUFFIXES = ("npz", "npy", "csv", "parquet", "safetensors")
 _TYPES = {"text/csv": "csv", "application/vnd.apache.parquet": "parquet"}
+_START = 4096  # bytes that tell
 
 
 def format_of(file: IO[bytes], filename: str, content_type: str) -> str:
-    """One of FORMATS; the file is left at its start."""
+    """One of FORMATS; the file is left at its start. Raises Invalid where it is none of them."""
     suffix = filename.rpartition(".")[2].lower()
     if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
+        return suffix
     if content_type in _TYPES:
         return _TYPES[content_type]
-    start = file.read(9)
+    start = file.read(_START)
     file.seek(0)
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK"):
         return "npz" if _has_arrays(file) else "images"
-    if len(start) == 9 and start[8:] == b"{" and start[6:8] == b"\0\0":
+    if start.startswith(b"\x93NUMPY"):
+        return "npy"
+    if start[6:9] == b"\0\0{":
         return "safetensors"
+    if not _is_text(start):
+        legal = "npz, npy, CSV in UTF-8, Parquet, safetensors, or a zip of PNG or JPEG images"
+        raise Invalid([Fault("file", "is of no format that is known here", None, legal)])
     return "csv"
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether a file may be UTF-8 text; the last character of its start may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in start
 
 
 def _has_arrays(file: IO[bytes]) -> bool:

@@ -90,6 +90,7 @@ class Upload(Base):
     name: Mapped[str]
     format: Mapped[str | None]
     target: Mapped[str | None]
+    weight: Mapped[str | None]
     size: Mapped[int]  # bytes announced
     received: Mapped[int]  # bytes stored so far
     artifact_id: Mapped[str] = mapped_column(ForeignKey("artifact.id"))

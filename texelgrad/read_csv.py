@@ -1,4 +1,4 @@
-"""x and y of a CSV file: a header line, numbers below it, one named column of targets, which may be names of classes."""
+"""A CSV file: a header line, numbers below it; named columns of targets, which may be names of classes, and of weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import math
 from array import array
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from typing import IO, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.rows import Rows, Spool
+from texelgrad.rows import Columns, Spool, Upload
 
 _MAX_FAULTS = 20  # that are told; the rest is counted
 _MAX_COLUMNS = 65_536
@@ -23,11 +24,9 @@ _SEPARATORS = ",;\t"
 
 _MAX_CELLS = 1 << 19  # in memory
 
-Table = tuple[Rows, NDArray[Any], list[str] | None]
 
-
-def read_csv(file: IO[bytes], target: str | None, max_bytes: int) -> Table:
-    """x float64 [n, columns - 1], y float64 [n], and the classes' names where the targets were names.
+def read_csv(file: IO[bytes], columns: Columns, max_bytes: int) -> Upload:
+    """x float64 [n, other columns]; y and w float64 [n], and the classes' names where the targets were names.
 
     Names become the numbers of their sorted order. Raises Invalid; of the cells' faults 20 are told and the rest counted.
     """
@@ -35,7 +34,7 @@ def read_csv(file: IO[bytes], target: str | None, max_bytes: int) -> Table:
     try:
         first = text.readline()
         rows = csv.reader(chain([first], text), delimiter=_separator(first), strict=True)
-        return _read(rows, target, max_bytes)
+        return _read(rows, columns, max_bytes)
     except (UnicodeDecodeError, csv.Error) as error:
         legal = "UTF-8 text, separated by commas, semicolons or tabs"
         raise Invalid([Fault("file", f"is not a CSV file: {error}", None, legal)]) from error
@@ -48,12 +47,17 @@ def _separator(header: str) -> str:
     return max(_SEPARATORS, key=header.count)
 
 
-def _read(rows: Any, target: str | None, max_bytes: int) -> Table:
+def _read(rows: Any, columns: Columns, max_bytes: int) -> Upload:
     header: list[str] = [name.strip() for name in next(rows, [])]
-    index = _target_index(header, target)
+    _check_header(header, columns)
+    places = {header.index(name): field for field, name in columns.named().items()}
     x = Spool(np.float64)
-    cells = array("d")  # read, and not in x yet
-    targets = _Targets(header[index] if header else "")
+    cells, weights = array("d"), array("d")  # cells: read, and not in x yet
+    targets = _Targets(columns.target or "")
+    legal = (
+        "a finite number" if columns.target else "a finite number; names are for the column that target names"
+    )
+    count = 0  # of rows
     faults: list[Fault] = []
     more = 0
     for row in rows:
@@ -65,27 +69,31 @@ def _read(rows: Any, target: str | None, max_bytes: int) -> Table:
             found.append(Fault(f"line {rows.line_num}", message, len(row), f"{len(header)} cells"))
         else:
             for column, cell in enumerate(row):
-                if column == index:
+                place = places.get(column)
+                if place == "target":
                     found += targets.add(cell.strip(), rows.line_num)
                 elif (number := _number(cell)) is None:
                     field = f"line {rows.line_num}, column {header[column]}"
-                    found.append(Fault(field, "is not a finite number", cell[:100], "a finite number"))
+                    found.append(Fault(field, "is not a finite number", cell[:100], legal))
                 else:
-                    cells.append(number)
+                    (weights if place == "weight" else cells).append(number)
+        count += 1
         more += max(0, len(faults) + len(found) - _MAX_FAULTS)
         faults += found[: _MAX_FAULTS - len(faults)]
         if len(cells) >= _MAX_CELLS:
             x.append(np.frombuffer(cells, np.float64))
             cells = array("d")
-        if 8 * (x.count + len(cells) + len(targets.values)) > max_bytes:
+        if 8 * (x.count + len(cells) + len(targets.values) + len(weights)) > max_bytes:
             raise Invalid([Fault("file", "is too large unpacked", None, f"at most {max_bytes} bytes")])
     faults += targets.faults()[: _MAX_FAULTS - len(faults)]
     if faults:
         raise Invalid(faults, more)
-    if not targets.values:
+    if not count:
         raise Invalid([Fault("file", "has no rows below its header", 0, "at least one row")])
     x.append(np.frombuffer(cells, np.float64))
-    return x.rows((len(targets.values), len(header) - 1)), *targets.made()
+    y, classes = targets.made() if columns.target else (None, None)
+    w = np.frombuffer(weights, np.float64) if columns.weight else None
+    return Upload(x.rows((count, len(header) - len(places))), y, w, classes)
 
 
 class _Targets:
@@ -134,26 +142,32 @@ class _Targets:
         return order[values.astype(np.int64)], names
 
 
-def _target_index(header: list[str], target: str | None) -> int:
-    """Where the targets stand; raises Invalid where the header is none or lacks them."""
+def _check_header(header: list[str], columns: Columns) -> None:
+    """Raises Invalid where the header is none, or lacks a column that was named."""
     faults: list[Fault] = []
-    columns = ", ".join(header[:100]) + (f" and {len(header) - 100} more" if len(header) > 100 else "")
-    if not 2 <= len(header) <= _MAX_COLUMNS:
-        legal = f"2 to {_MAX_COLUMNS} names, separated by commas, semicolons or tabs"
+    least = 1 + len(columns.named())
+    if not least <= len(header) <= _MAX_COLUMNS:
+        legal = f"{least} to {_MAX_COLUMNS} names, separated by commas, semicolons or tabs"
         faults.append(Fault("file", "has no usable header line", len(header), legal))
     elif all(_parsed(name) is not None for name in header):
         message = "has no header: its first line is of numbers"
         faults.append(Fault("file", message, ",".join(header)[:100], "a first line with the columns' names"))
     elif twice := sorted(name for name, count in Counter(header).items() if count > 1)[:10]:
         faults.append(Fault("file", "names columns twice", twice, "a name of its own for each"))
-    elif target is not None and target not in header:
-        faults.append(Fault("target", "is not a column of the file", target, columns))
-    if target is None:
-        legal = "the name of a column" if faults else columns
-        faults.append(Fault("target", "is missing: which column has the targets?", None, legal))
+    else:
+        faults.extend(column_faults(header, columns))
     if faults:
         raise Invalid(faults)
-    return header.index(str(target))
+
+
+def column_faults(names: list[str], columns: Columns) -> Iterator[Fault]:
+    """Whether the columns that were named are there, and two of them."""
+    legal = ", ".join(names[:100]) + (f" and {len(names) - 100} more" if len(names) > 100 else "")
+    for field, name in columns.named().items():
+        if name not in names:
+            yield Fault(field, "is not a column of the file", name, legal)
+    if columns.target is not None and columns.target == columns.weight:
+        yield Fault("weight", "is the column of the targets", columns.weight, "another column")
 
 
 def _parsed(cell: str) -> float | None:

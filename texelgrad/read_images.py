@@ -1,4 +1,4 @@
-"""x and y of a zip of PNG or JPEG images, one folder a class. Sizes are checked before anything is decoded."""
+"""A zip of PNG or JPEG images, in one folder a class or in none. Sizes are checked before anything is decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.rows import Rows, Spool
+from texelgrad.rows import Spool, Upload
 from texelgrad.zips import UNREADABLE, is_plausible
 
 _SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -22,8 +22,8 @@ _MAX_CLASSES = 10_000
 _MAX_FAULTS = 20
 
 
-def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], list[str]]:
-    """x float32 [n, height, width, channels] within 0 to 1, y int64 [n], and the classes' names by number.
+def read_images(file: IO[bytes], max_bytes: int) -> Upload:
+    """x float32 [n, height, width, channels] within 0 to 1; where there are folders y int64 [n], and the classes' names.
 
     Folders are classes, in the order of their names; files of one class are in the order of theirs. All images have the
     first one's size, and 1 channel where that one is grey, else 3. Raises Invalid, with up to 20 faults by file.
@@ -34,7 +34,7 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], li
         raise _not_one(f"is not a zip file: {error}", None) from error
     with archive:
         members = _members(archive)
-        classes = sorted({_class_of(item) for item in members})
+        classes = sorted({name for item in members if (name := _class_of(item))})
         if len(classes) > _MAX_CLASSES:
             raise _not_one("has too many folders", len(classes))
         shape = _shape_of(archive, members[0])
@@ -52,8 +52,11 @@ def read_images(file: IO[bytes], max_bytes: int) -> tuple[Rows, NDArray[Any], li
                 break
     if faults:
         raise Invalid(faults)
+    pixels = x.rows((len(members), *shape))
+    if not classes:
+        return Upload(pixels)
     number = {name: index for index, name in enumerate(classes)}
-    return x.rows((len(members), *shape)), np.array([number[_class_of(item)] for item in members]), classes
+    return Upload(pixels, np.array([number[_class_of(item)] for item in members]), classes=classes)
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -69,8 +72,9 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     for item in files:
         path = PurePosixPath(item.filename)
         name = item.filename[:200]
-        if len(path.parts) not in (2, 3) or len(path.parts) != depth:
-            faults.append(Fault(name, "is not in the folder of a class", None, "class/name.png"))
+        if len(path.parts) not in (1, 2, 3) or len(path.parts) != depth:
+            legal = "all as class/name.png, or all as name.png without classes"
+            faults.append(Fault(name, "is not in the folder of a class, as others are", None, legal))
         elif path.suffix.lower() not in _SUFFIXES:
             faults.append(Fault(name, "is no image", path.suffix[:20], ", ".join(_SUFFIXES)))
         elif len(_class_of(item)) > 200 or not _class_of(item).isprintable():
@@ -85,8 +89,8 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def _class_of(item: zipfile.ZipInfo) -> str:
-    """The folder that an image is in."""
-    return PurePosixPath(item.filename).parts[-2]
+    """The folder that an image is in; nothing where it is in none."""
+    return PurePosixPath(item.filename).parent.name
 
 
 def _shape_of(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> tuple[int, int, int]:
@@ -130,4 +134,4 @@ def _unreadable(item: zipfile.ZipInfo, error: BaseException) -> Invalid:
 
 
 def _not_one(message: str, value: Any) -> Invalid:
-    return Invalid([Fault("file", message, value, "a zip of class/name.png")])
+    return Invalid([Fault("file", message, value, "a zip of class/name.png, or of name.png")])

@@ -1,4 +1,4 @@
-"""x, y and perhaps w of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
+"""x, perhaps y and w, of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from texelgrad.read_npy import Refused, copy_npy
 from texelgrad.rows import Rows
 from texelgrad.zips import UNREADABLE, is_plausible
 
-_MEMBERS = ("x.npy", "y.npy")
-_WEIGHTS = "w.npy"
+_MEMBERS = ("x.npy", "y.npy", "w.npy")
+_LEGAL = "x, perhaps y, perhaps w"
 
 
-def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows, Rows | None]:
-    """The arrays `x` and `y`, and `w` where it is there; raises Invalid with every fault where the file is anything else."""
+def read_npz(file: IO[bytes], max_bytes: int) -> dict[str, Rows]:
+    """The array `x`, and `y` and `w` where they are there; raises Invalid with every fault where the file is anything else."""
     try:
         archive = zipfile.ZipFile(file)
     except UNREADABLE as error:
-        raise Invalid([Fault("file", f"is not an npz file: {error}", None, "npz with x and y")]) from error
+        raise Invalid([Fault("file", f"is not an npz file: {error}", None, f"npz with {_LEGAL}")]) from error
     with archive:
         sizes = {item.filename: item.file_size for item in archive.infolist()}
         names = sorted(name.removesuffix(".npy") for name in sizes)
-        if {*sizes} - {_WEIGHTS} != {*_MEMBERS} or len(archive.infolist()) != len(sizes):
-            raise Invalid([Fault("file", "needs exactly the arrays x and y", names[:20], "x, y, perhaps w")])
+        odd = {*sizes} - {*_MEMBERS}
+        if odd or _MEMBERS[0] not in sizes or len(archive.infolist()) != len(sizes):
+            raise Invalid([Fault("file", "has other arrays, or one twice", names[:20], _LEGAL)])
         if not all(is_plausible(item) for item in archive.infolist()):
             raise Invalid(
                 [Fault("file", "has a size that its packed bytes can't make", None, "npz by NumPy")]
@@ -32,19 +33,18 @@ def read_npz(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows, Rows | None]:
         if sum(sizes.values()) > max_bytes:
             legal = f"at most {max_bytes} bytes"
             raise Invalid([Fault("file", "is too large unpacked", sum(sizes.values()), legal)])
-        arrays: list[Rows] = []
+        arrays: dict[str, Rows] = {}
         faults: list[Fault] = []
-        for member in (*_MEMBERS, *([_WEIGHTS] if _WEIGHTS in sizes else [])):
+        for member in (member for member in _MEMBERS if member in sizes):
             try:
-                arrays.append(_read_member(archive, member))
+                arrays[member[0]] = _read_member(archive, member)
             except Refused as refused:
                 faults.append(refused.fault)
             except UNREADABLE as error:
                 faults.append(Fault(member[0], f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
-    x, y, *weights = arrays
-    return x, y, weights[0] if weights else None
+    return arrays
 
 
 def _read_member(archive: zipfile.ZipFile, member: str) -> Rows:

@@ -1,4 +1,4 @@
-"""x and y of a safetensors file that nobody trusts: its header is limited, and its offsets must fit its shapes."""
+"""x, perhaps y and w, of a safetensors file that nobody trusts: its header is limited, and its offsets must fit its shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from texelgrad.read_npy import Refused
 from texelgrad.rows import FileRows, Rows
 
 _MAX_HEADER = 1 << 20  # bytes
-_NAMES = ("x", "y")
+_NAMES = ("x", "y", "w")
+_LEGAL = "x, perhaps y, perhaps w"
 _DTYPES: Mapping[str, str] = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1", "BOOL": "?",
@@ -23,17 +24,17 @@ _DTYPES: Mapping[str, str] = {
 _MAX_AXES = 8
 
 
-def read_safetensors(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
-    """The tensors `x` and `y` of a file that stays open; raises Invalid with every fault where the file is anything else."""
+def read_safetensors(file: IO[bytes], max_bytes: int) -> dict[str, Rows]:
+    """The tensor `x`, and `y` and `w` where they are there, of a file that stays open; raises Invalid with every fault where the file is anything else."""
     header, start = _header(file)
     tensors = {name: value for name, value in header.items() if name != "__metadata__"}
-    if sorted(tensors) != sorted(_NAMES):
-        raise _not_one("needs exactly the tensors x and y", sorted(tensors)[:20])
+    if {*tensors} - {*_NAMES} or _NAMES[0] not in tensors:
+        raise Invalid([Fault("file", "has other tensors", sorted(tensors)[:20], _LEGAL)])
     faults: list[Fault] = []
     places: dict[str, tuple[int, int, tuple[int, ...], np.dtype[Any]]] = {}
-    for name in _NAMES:
+    for name, entry in tensors.items():
         try:
-            places[name] = _place(name, tensors[name])
+            places[name] = _place(name, entry)
         except Refused as refused:
             faults.append(refused.fault)
     if faults:
@@ -41,17 +42,15 @@ def read_safetensors(file: IO[bytes], max_bytes: int) -> tuple[Rows, Rows]:
     total = sum(end - begin for begin, end, _, _ in places.values())
     if total > max_bytes:
         raise Invalid([Fault("file", "is too large", total, f"at most {max_bytes} bytes")])
-    (first, second) = sorted(_NAMES, key=lambda name: places[name][:2])
-    if (places[first][0], places[second][0]) != (0, places[first][1]):
+    ordered = sorted((begin, end) for begin, end, _, _ in places.values())
+    if [begin for begin, _ in ordered] != [0, *(end for _, end in ordered[:-1])]:
         raise _not_one("has tensors that overlap, or gaps between them", None)
     file.seek(0, 2)
     if file.tell() - start != total:
         raise _not_one(f"has {file.tell() - start} bytes of tensors, its header says {total}", None)
-    x, y = (
-        FileRows(file, start + begin, dtype, shape)
-        for begin, _, shape, dtype in (places[name] for name in _NAMES)
-    )
-    return x, y
+    return {
+        name: FileRows(file, start + begin, dtype, shape) for name, (begin, _, shape, dtype) in places.items()
+    }
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, Any], int]:
@@ -97,4 +96,4 @@ def _whole_numbers(value: Any) -> bool:
 
 
 def _not_one(message: str, value: Any) -> Invalid:
-    return Invalid([Fault("file", message, value, "safetensors with x and y")])
+    return Invalid([Fault("file", message, value, f"safetensors with {_LEGAL}")])

@@ -100,6 +100,28 @@ class Changed(Rows):
             yield np.ascontiguousarray(shaped.astype(self.dtype, copy=False))
 
 
+@dataclass(frozen=True)
+class Upload:
+    """What an uploaded file holds, not checked yet: inputs, and where they are there targets and weights of rows."""
+
+    x: Rows | Array
+    y: Rows | Array | None = None
+    w: Rows | Array | None = None
+    classes: list[str] | None = None  # names of the classes that y numbers
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are no inputs; None: none."""
+
+    target: str | None = None
+    weight: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """The columns' names by the field that names them."""
+        return {field: name for field, name in vars(self).items() if name is not None}
+
+
 class Spool:
     """Values on their way to becoming Rows: appended one after another, in memory while they are few, then in a file."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from texelgrad import engine_limits
@@ -79,16 +79,18 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayIn
     layers = trace(spec.model.input, spec.model.layers)
     parameters = _count(layers)
     output = list(output_shape(spec.model.input, spec.model.layers))
+    softmax = loss_type(spec.loss) == "softmax_cross_entropy"
+    products = sum(layer.products for layer in layers)
+    if spec.predict and x is not None:
+        # Compiled for one row, without batches or a split (browser_runtime/train/predicting.js); a step is a row.
+        data = spec.data.model_copy(update={"validation": Validation()})
+        one = spec.model_copy(update={"data": data})
+        held = _texture_bytes(one, layers, 1, 1, numbered=softmax, weighted=False)
+        return Estimate(parameters, output, 0, 0, 0, x.rows, 2 * products, held)
     if x is None or y is None:
         return Estimate(parameters, output, None, None, None, None, None, None)
-    products = sum(layer.products for layer in layers)
-    if spec.predict:
-        # Compiled for one row, without batches or a split (browser_runtime/train/predicting.js); a step is a row.
-        x_row, y_row = (replace(array, shape=(1, *array.shape[1:])) for array in (x, y))
-        data = spec.data.model_copy(update={"validation": Validation()})
-        held = _texture_bytes(spec.model_copy(update={"data": data}), layers, x_row, y_row, 1, weighted=False)
-        return Estimate(parameters, output, 0, 0, 0, x.rows, 2 * products, held)
     train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
+    numbered = softmax and len(y.shape) == 1
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
     taken = min(spec.train.accumulate_steps, per_epoch)  # batches of a step
@@ -105,27 +107,26 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayIn
         steps_per_epoch=per_epoch,
         total_steps=total,
         flops_per_step=flops,
-        texture_bytes=_texture_bytes(spec, layers, x, y, batch, weighted=w is not None),
+        texture_bytes=_texture_bytes(spec, layers, x.rows, batch, numbered=numbered, weighted=w is not None),
     )
 
 
 def _texture_bytes(
-    spec: JobSpec, layers: list[LayerShape], x: ArrayInfo, y: ArrayInfo, batch: int, *, weighted: bool
+    spec: JobSpec, layers: list[LayerShape], rows: int, batch: int, *, numbered: bool, weighted: bool
 ) -> int:
-    """Upper bound of what the engine holds in textures at once."""
-    softmax = loss_type(spec.loss) == "softmax_cross_entropy"
+    """Upper bound of what the engine holds in textures at once; `numbered`: targets are class numbers."""
     output = held_output(spec.model.input, spec.model.layers)
-    train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
+    train_rows, validation_rows = split_rows(rows, spec.data.validation)
     return texture_bytes(
         Sizes(
             input=held_input(spec.model.input, spec.model.layers),
             layers=layers,
             output=output,
-            softmax=softmax,
+            softmax=loss_type(spec.loss) == "softmax_cross_entropy",
             states=spec.optimizer.states,
             accumulates=spec.train.accumulate_steps > 1,
-            target=(1,) if softmax and len(y.shape) == 1 else output,
-            rows=x.rows,
+            target=(1,) if numbered else output,
+            rows=rows,
             train_rows=train_rows,
             validation_rows=validation_rows,
             batch=batch,
@@ -152,24 +153,24 @@ def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
         yield Fault("limits.wall_s", "is above the service's limit", limits.wall_s, legal)
 
 
-def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo) -> Iterator[Fault]:
-    """Where the data and the spec don't fit each other."""
+def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[Fault]:
+    """Where the data and the spec don't fit each other; without `y` as far as the inputs go."""
     if model := cast(Model | None, spec.get("model")):
         expected = tuple(model.input)
         if x.shape[1:] != expected:
             message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
             yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
-        if _shapes(model) and "loss" in spec:
+        if y is not None and _shapes(model) and "loss" in spec:
             output = output_shape(model.input, model.layers)
             field = f"model.layers.{len(model.layers) - 1}" + (".units" if len(output) == 1 else "")
             yield from _target_faults(cast(str, loss_type(spec["loss"])), field, output, y)
         yield from number_faults(model.layers, x.stats.min, x.stats.max, whole=x.stats.integral)
-    held = 4 * (math.prod(x.shape) + math.prod(y.shape))
+    held = 4 * (math.prod(x.shape) + (math.prod(y.shape) if y is not None else 0))
     if held > MAX_HELD_BYTES:
         yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
     if data := cast(Data | None, spec.get("data")):
         yield from _split_faults(data.validation, x.rows)
-        if data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
+        if y is not None and data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
         train_rows, validation_rows = split_rows(x.rows, data.validation)
         if model and _shapes(model):

@@ -63,7 +63,7 @@ def submit_job(
             needs_hardware=spec.allow_software is False,
             total_steps=checked.infos["x"].rows
             if spec.predict
-            else estimate(spec, checked.infos["x"], checked.infos["y"]).total_steps,
+            else estimate(spec, checked.infos["x"], checked.infos.get("y")).total_steps,
             deadline_at=checked.deadline_at,
             weights_artifact_id=checked.weights_artifact_id,
             idempotency=idempotency,
@@ -174,7 +174,7 @@ def _once(
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:
     """What a job would take; raises Invalid as submit_job does."""
     checked = check_job(db, settings, owner_id, raw)
-    return estimate(checked.spec, checked.infos["x"], checked.infos["y"], checked.infos.get("w"))
+    return estimate(checked.spec, checked.infos["x"], checked.infos.get("y"), checked.infos.get("w"))
 
 
 def _synthetic_name(synthetic: Synthetic) -> str:

@@ -124,7 +124,7 @@ def test_validation_and_predictions(stack: Stack, reader: Reader, seed_demo: dic
     (a, b), (c, d) = validation["val_confusion_matrix"]
     assert a + b + c + d == 30
     assert reader.text("#matrix tbody") == f"0 {a} {b} 1 {c} {d}"
-    made = stack.client.wait(stack.client.predict(job["id"], job["dataset_id"])["id"])
+    made = stack.client.predict(job["id"], job["dataset_id"])
     reader.open(f"{stack.url}runs/{made['id']}")
     wait_until(lambda: reader.text("#predictions") != "", "the link to the predictions")
     assert reader.text("#safetensors") == ""

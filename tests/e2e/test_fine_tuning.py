@@ -82,7 +82,8 @@ def test_predictions_and_fine_tuning(stack: Stack, tmp_path: Path):
     weights = client.weights(trained["id"])
     other = blobs(3000, 2)
     dataset = client.upload_dataset(other, name="others")["id"]
-    made = client.wait(client.predict(trained["id"], dataset)["id"])
+    unlabelled = client.upload_dataset({"x": other["x"]}, name="unlabelled")["id"]
+    made = client.predict(trained["id"], unlabelled)
     assert (made["kind"], made["state"], made["step"], made["total_steps"]) == (
         "predict",
         "succeeded",

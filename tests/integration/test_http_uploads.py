@@ -94,7 +94,8 @@ def test_content_that_is_not_right(client: FlaskClient):
     """422 at the end, as for an upload at once; the announcement is gone, so that it can be made anew."""
     for data, options, expected in (
         (b"not a zip", {"format": "npz"}, ["file"]),
-        (CORPUS["csv"], {"format": "csv"}, ["target"]),
+        (CORPUS["csv"], {"format": "csv", "target": "q", "weight": "z"}, ["target", "weight"]),
+        (b"\xff\xd8 not anything", {}, ["file"]),
     ):
         address = announce(client, len(data), **options)["content"]
         response = put(client, address, 0, data)
@@ -116,7 +117,7 @@ def test_content_that_is_not_right(client: FlaskClient):
         ({"size": True}, ["size"]),
         ({"size": 1, "format": "xlsx", "nam": "a"}, ["nam", "format"]),
         ({"size": 1, "name": "a\u0000"}, ["name"]),
-        ({"size": 1, "name": 5, "target": 5}, ["name", "target"]),
+        ({"size": 1, "name": 5, "target": 5, "weight": []}, ["name", "target", "weight"]),
     ],
 )
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -187,6 +188,18 @@ def test_images_over_http(client: FlaskClient):
     assert upload(client, zipped({"a.png": b""})).status_code == 422
 
 
+def test_weights_of_a_table_in_pieces(client: FlaskClient):
+    """The column that the announcement names."""
+    data = b"a,w,y\n1,2,0\n2,0.5,1\n"
+    address = announce(client, len(data), format="csv", target="y", weight="w")["content"]
+    arrays = put(client, address, 0, data).get_json()["arrays"]
+    assert {name: array["role"] for name, array in arrays.items()} == {
+        "x": "input",
+        "y": "target",
+        "w": "weight",
+    }
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_pair_over_http(client: FlaskClient):
     """Two files in one form; what is missing or does not belong is named."""
@@ -194,8 +207,10 @@ def test_a_pair_over_http(client: FlaskClient):
 
     from tests.uploads import npy
 
+    alone = client.post("/v1/datasets", data={"x": (io.BytesIO(npy(X)), "x.npy")})
+    assert (alone.status_code, list(alone.get_json()["arrays"])) == (201, ["x"])
     both = {"x": (io.BytesIO(npy(X)), "x.npy"), "y": (io.BytesIO(npy(Y)), "y.npy"), "name": "pair"}
     response = client.post("/v1/datasets", data=both)
     assert (response.status_code, response.get_json()["name"]) == (201, "pair")
-    wrong = {"x": (io.BytesIO(npy(X)), "x.npy"), "z": (io.BytesIO(b""), "z.npy")}
-    assert fields(client.post("/v1/datasets?target=a", data=wrong)) == ["z", "y", "target"]
+    wrong = {"y": (io.BytesIO(npy(X)), "x.npy"), "z": (io.BytesIO(b""), "z.npy")}
+    assert fields(client.post("/v1/datasets?target=a", data=wrong)) == ["z", "x", "target"]

@@ -226,6 +226,25 @@ def test_files_that_are_no_weights(client: FlaskClient, why: str, data: bytes):
 # ---- predictions ----------------------------------------------------------------------------------------------------
 
 
+def test_inputs_without_targets_are_for_predictions(client: FlaskClient, db: Database):
+    """A job that predicts takes them, and an estimate of one; one that trains names the data set."""
+    old = trained(client, db)
+    bare = upload(client, npz(x=np.ones((3, 2)))).get_json()
+    assert list(bare["arrays"]) == ["x"]
+    job = predict(client, old, dataset=bare["id"]).get_json()
+    assert job["total_steps"] == 3
+    estimate = client.post("/v1/estimates", json=job["spec"]).get_json()
+    assert estimate["total_steps"] == 3
+    labelled = upload(client, npz(x=np.ones((3, 2)), y=np.zeros(3))).get_json()["id"]
+    twin = {**job["spec"], "data": {"dataset": labelled}}
+    assert client.post("/v1/estimates", json=twin).get_json() == estimate
+    assert [array.name for array in claim(db).data] == ["x"]
+    response = client.post("/v1/jobs", json=spec_for(bare["id"]))
+    assert fields(response) == ["data.dataset"]
+    (fault,) = response.get_json()["errors"]
+    assert (fault["value"], "no targets y" in fault["message"]) == (bare["id"], True)
+
+
 def predict(client: FlaskClient, job: str, **body: Any) -> Any:
     return client.post(f"/v1/jobs/{job}/predictions", json=body)
 

@@ -111,8 +111,25 @@ def test_predictions_are_written(texelgrad: Callable[..., Result], tmp_path: Pat
     assert "csv, npz, safetensors" in odd.output
 
 
+def test_training_data_that_is_missing(
+    texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]
+):
+    """Said before anything is sent, with the option that names it."""
+    path, table = tmp_path / "spec.json", tmp_path / "t.csv"
+    path.write_text(json.dumps({"data": {"validation": {"fraction": 0.2}}}))
+    table.write_text("a,y\n1,0\n")
+    for command in ("train", "estimate"):
+        without = texelgrad([command, str(path)], {})
+        assert without.exit_code == 2
+        assert "--data" in without.output
+        forgotten = texelgrad([command, str(path), "--data", str(table)], {})
+        assert forgotten.exit_code == 2
+        assert "--target" in forgotten.output
+    assert seen == []
+
+
 def test_predictions_for_a_table(texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]):
-    """Its column of targets is named, as for training, and asked for before anything is sent."""
+    """It needs no targets; where it has some, their column is named, as for training, and is no input."""
     made = JOB | {"id": "job_02", "state": "succeeded"}
     answers: Service = {
         "POST /v1/datasets": (201, {"id": "ds_7"}),
@@ -122,15 +139,19 @@ def test_predictions_for_a_table(texelgrad: Callable[..., Result], tmp_path: Pat
     }
     table, out = tmp_path / "rows.csv", ["-o", str(tmp_path / "p.csv")]
     table.write_text("a,y\n1,0\n")
-    forgotten = texelgrad(["predict", "job_01", str(table), *out], answers)
-    assert forgotten.exit_code == 2
-    assert "--target" in forgotten.output
+    missing = texelgrad(["predict", "job_01", "rows.csv", *out], answers)
+    assert missing.exit_code == 2
+    assert "neither a data set's id" in missing.output
     stored = texelgrad(["predict", "job_01", "ds_1", "--target", "y", *out], answers)
     assert stored.exit_code == 2
     assert seen == []
-    result = texelgrad(["predict", "job_01", str(table), "--target", "y", *out], answers)
+    result = texelgrad(["predict", "job_01", str(table), "--target", "y", "--weight", "w", *out], answers)
     assert result.exit_code == 0, result.output
-    assert seen[0].url.params["target"] == "y"
+    assert (seen[0].url.params["target"], seen[0].url.params["weight"]) == ("y", "w")
+    seen.clear()
+    bare = texelgrad(["predict", "job_01", str(table), *out], answers)
+    assert bare.exit_code == 0, bare.output
+    assert "target" not in seen[0].url.params
     assert json.loads(seen[1].content) == {"dataset": "ds_7"}
 
 
@@ -374,7 +395,7 @@ def test_lines_are_whole_where_no_terminal_reads(texelgrad: Callable[..., Result
 
 def test_a_refusal_is_readable(texelgrad: Callable[..., Result], tmp_path: Path):
     """Status 1, each fault on a line of its own, no traceback."""
-    (tmp_path / "spec.json").write_text("{}")
+    (tmp_path / "spec.json").write_text('{"data": {"dataset": "ds_1"}}')
     faults = [
         {"field": "loss", "value": None, "message": "is missing", "legal": "bce, mse"},
         {"field": "model.layers.0.units", "value": 0, "message": "is too small", "legal": "at least 1"},
@@ -388,7 +409,7 @@ def test_a_refusal_is_readable(texelgrad: Callable[..., Result], tmp_path: Path)
 
 def test_a_failed_job_fails_the_command(texelgrad: Callable[..., Result], tmp_path: Path):
     """So that a script notices."""
-    (tmp_path / "spec.json").write_text("{}")
+    (tmp_path / "spec.json").write_text('{"data": {"dataset": "ds_1"}}')
     answers = {
         "POST /v1/jobs": (202, {**JOB, "state": "queued"}),
         "GET /v1/jobs/job_01": (200, {**JOB, "message": "at step 7", "renderer": "x", "software": True}),

@@ -279,14 +279,14 @@ def test_arrays_and_files_are_uploaded_as_what_they_are(tmp_path: Path):
     script = Script(*(httpx.Response(201, json={"id": "ds_1"}) for _ in range(3)))
     with client_of(script) as client:
         client.upload_dataset({"x": np.zeros((2, 1)), "y": np.zeros(2)}, name="arrays")
-        client.upload_dataset(tmp_path / "t.csv", target="b")
+        client.upload_dataset(tmp_path / "t.csv", target="b", weight="a")
         client.upload_dataset(str(tmp_path / "d.npz"))
     arrays, table, packed = script.requests
     assert arrays.headers["Content-Type"] == "application/zip"
     assert arrays.content.startswith(b"PK")
     assert dict(arrays.url.params) == {"name": "arrays"}
     assert (table.headers["Content-Type"], table.content) == ("text/csv", b"a,b\n1,2\n")
-    assert dict(table.url.params) == {"target": "b", "name": "t.csv"}
+    assert dict(table.url.params) == {"target": "b", "weight": "a", "name": "t.csv"}
     assert packed.content == (tmp_path / "d.npz").read_bytes()
     assert int(packed.headers["Content-Length"]) == len(packed.content)
 

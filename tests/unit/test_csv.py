@@ -11,13 +11,14 @@ import pytest
 from texelgrad.config import Settings
 from texelgrad.datasets import NamedArray, content_hash, normalise, read_upload
 from texelgrad.errors import Invalid
+from texelgrad.rows import Columns
 
 IRIS = "length,width,species\n5.1,3.5,setosa\n7.0,3.2,versicolor\n6.3,3.3,virginica\n4.9,3.0,setosa\n"
 
 
 def read(text: str, target: str | None = "species") -> list[NamedArray]:
     """The arrays of a table."""
-    return read_upload(io.BytesIO(text.encode()), "csv", Settings(), target)
+    return read_upload(io.BytesIO(text.encode()), "csv", Settings(), Columns(target))
 
 
 def refusal(text: str, target: str | None = "species") -> Invalid:
@@ -59,7 +60,7 @@ def test_separators(separator: str):
     ("text", "target", "field", "words"),
     [
         ("5.1,3.5,0\n4.9,3.0,1\n", "0", "file", "no header: its first line is of numbers"),
-        ("a,b\n1,2\n", None, "target", "which column has the targets?"),
+        ("a,species\n1,x\n", None, "line 2, column species", "is not a finite number"),
         ("a,species\n1,x\n2,3\n4,y\n", "species", "line 2, column species", "no number, as others are"),
         ("a,species\n1,x\n2,\n", "species", "line 3, column species", "is empty"),
         ("a,species\n1,nan\n", "species", "line 2, column species", "not a finite number"),
@@ -97,6 +98,10 @@ def test_labels_that_would_merge_are_refused(values: list[int], field: str):
         ([1e-40, -1e-50], [0, 1], [["2 values other than 0 are below what float32 keeps, and taken as 0"], None]),
         ([1.0, 2.0], [0, 2**40], [None, ["whole numbers beyond int32 are kept as float32: they can't be class numbers"]]),
         ([1.0, 2.0], [2**24, 2**24 + 1], [None, None]),
+        ([2**24, 2**24 + 2, 1e9], [0, 1, 2], [None, None]),
+        ([2**24 + 1, 5, 6], [0, 1, 2], [["1 whole number is beyond 2^24 and between what float32 keeps, and rounded"], None]),
+        ([2**53 + 1, -(2**62) - 1, 2**62], [0, 1, 2], [["2 whole numbers are beyond 2^24 and between what float32 keeps, and rounded"], None]),
+        ([1.0, 2.0], [[2**24 + 1, 0], [0, 0.5]], [None, ["1 whole number is beyond 2^24 and between what float32 keeps, and rounded"]]),
     ],
 )  # fmt: skip
 def test_what_float32_loses_is_a_warning(x: Any, y: Any, warnings: Any):

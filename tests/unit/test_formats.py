@@ -14,9 +14,10 @@ import pytest
 from safetensors.numpy import save
 
 from texelgrad.config import Settings
-from texelgrad.datasets import NamedArray, read_pair, read_upload
+from texelgrad.datasets import NamedArray, read_npys, read_upload
 from texelgrad.errors import Invalid
 from texelgrad.formats import FORMATS, format_of
+from texelgrad.rows import Columns
 
 from tests.uploads import CORPUS, TARGET, X, Y, image, npy, npz, table, zipped
 
@@ -27,7 +28,7 @@ def read(
     data: bytes, kind: str, target: str | None = None, settings: Settings = SETTINGS
 ) -> list[NamedArray]:
     """The arrays of a file."""
-    return read_upload(io.BytesIO(data), kind, settings, target or TARGET.get(kind))
+    return read_upload(io.BytesIO(data), kind, settings, Columns(target or TARGET.get(kind)))
 
 
 def fields_of(call: Callable[[], Any]) -> list[str]:
@@ -53,6 +54,69 @@ def test_every_format_gives_the_same_arrays(kind: str):
     assert y.info.stats.counts == {"0": 2, "1": 2, "2": 2}
 
 
+@pytest.mark.parametrize(
+    ("data", "kind", "target"),
+    [
+        (npz(x=X), "npz", None),
+        (npy(X), "npy", None),
+        (b"a,b\n" + b"".join(b"%g,%g\n" % (*row,) for row in X), "csv", None),
+        (table(a=X[:, 0], b=X[:, 1]), "parquet", None),
+        (save({"x": X}), "safetensors", None),
+    ],
+)
+def test_inputs_without_targets(data: bytes, kind: str, target: str | None):
+    """For predictions: the same content whatever the format; nothing stands in for y."""
+    (x,) = read_upload(io.BytesIO(data), kind, SETTINGS, Columns(target))
+    assert (x.name, x.role, x.info.dtype) == ("x", "input", "float32")
+    assert np.array_equal(x.data, X)
+
+
+def test_images_without_classes():
+    """In no folder, in the order of their names; some in a folder and some not is a mistake."""
+    files = {"2.png": image(np.full((4, 4), 255)), "1.png": image(np.zeros((4, 4)))}
+    (x,) = read(zipped(files), "images")
+    assert x.data.reshape(2, 16).mean(axis=1).tolist() == [0, 1]
+    assert fields_of(lambda: read(zipped({**files, "cat/1.png": files["1.png"]}), "images")) == ["cat/1.png"]
+
+
+WEIGHTS = np.array([1, 0, 2, 0.5, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "columns"),
+    [
+        (save({"w": WEIGHTS, "x": X, "y": Y}), "safetensors", Columns()),
+        (table(w=WEIGHTS, a=X[:, 0], y=Y, b=X[:, 1]), "parquet", Columns("y", "w")),
+        (
+            b"a,w,b,y\n"
+            + b"".join(b"%g,%g,%g,%d\n" % (a, w, b, y) for (a, b), w, y in zip(X, WEIGHTS, Y, strict=True)),
+            "csv",
+            Columns("y", "w"),
+        ),
+    ],
+)
+def test_weights_of_rows_in_other_formats(data: bytes, kind: str, columns: Columns):
+    """As in npz; a table names their column, which is no input then."""
+    x, y, w = read_upload(io.BytesIO(data), kind, SETTINGS, columns)
+    assert (w.name, w.role, w.data.tolist()) == ("w", "weight", WEIGHTS.tolist())
+    assert np.array_equal(x.data, X)
+    assert np.array_equal(y.data, Y)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (Columns("y", "z"), ["weight"]),
+        (Columns("y", "y"), ["weight"]),
+        (Columns("q", "z"), ["target", "weight"]),
+    ],
+)
+def test_columns_that_are_not_there(kind: str, columns: Columns, expected: list[str]):
+    """Each field that names a wrong one."""
+    assert fields_of(lambda: read_upload(io.BytesIO(CORPUS[kind]), kind, SETTINGS, columns)) == expected
+
+
 @pytest.mark.parametrize("w", [np.arange(6), np.linspace(0, 3, 6)[:, None]])
 def test_weights_of_rows(w: Any):
     """A third array of an npz file, a float32 for each row."""
@@ -73,6 +137,22 @@ def test_weights_of_rows_that_are_refused(w: Any):
     assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
 
 
+@pytest.mark.parametrize("data", [bytes(range(256)), b"\xff\xd8\xff", b"a\0b", b"%PDF-1.7\n\x80\x81"])
+def test_what_is_of_no_format(data: bytes):
+    """It is not called a bad CSV file, but told what is known here."""
+    with pytest.raises(Invalid) as caught:
+        format_of(io.BytesIO(data), "", "application/octet-stream")
+    (fault,) = caught.value.faults
+    assert fault.field == "file"
+    assert all(word in str(fault.legal) for word in ("npz", "npy", "CSV", "Parquet", "safetensors", "zip"))
+
+
+def test_text_whose_start_ends_within_a_character():
+    """Is text all the same."""
+    file = io.BytesIO(b"a" * 4095 + "é".encode())
+    assert format_of(file, "", "") == "csv"
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_formats_are_told_by_their_first_bytes(kind: str):
     """Without a name or a type that says so; the file is left at its start."""
@@ -88,15 +168,20 @@ def test_names_and_types_go_first():
 
 
 def test_a_pair_of_npy_files():
-    x, y = read_pair(io.BytesIO(npy(X)), io.BytesIO(npy(Y)), SETTINGS)
+    x, y = read_npys({"x": io.BytesIO(npy(X)), "y": io.BytesIO(npy(Y))}, SETTINGS)
     assert np.array_equal(x.data, X)
     assert np.array_equal(y.data, Y)
-    assert fields_of(lambda: read_pair(io.BytesIO(npy(X)[:-1]), io.BytesIO(b""), SETTINGS)) == ["x", "y"]
-    assert fields_of(lambda: read_pair(io.BytesIO(npy(np.zeros(1 << 18))), io.BytesIO(b""), SETTINGS)) == [
-        "x"
+    assert fields_of(lambda: read_npys({"x": io.BytesIO(npy(X)[:-1]), "y": io.BytesIO(b"")}, SETTINGS)) == [
+        "x",
+        "y",
     ]
+    assert fields_of(
+        lambda: read_npys({"x": io.BytesIO(npy(np.zeros(1 << 18))), "y": io.BytesIO(b"")}, SETTINGS)
+    ) == ["x"]
     objects = np.array([object()] * 6)
-    assert fields_of(lambda: read_pair(io.BytesIO(npy(X)), io.BytesIO(npy(objects)), SETTINGS)) == ["y"]
+    assert fields_of(
+        lambda: read_npys({"x": io.BytesIO(npy(X)), "y": io.BytesIO(npy(objects))}, SETTINGS)
+    ) == ["y"]
 
 
 def test_images():
@@ -142,7 +227,13 @@ PNG = image(np.zeros((4, 4)))
         (struct.pack("<Q", 1 << 40), "safetensors", None, ["file"]),
         (struct.pack("<Q", 100) + b"{}", "safetensors", None, ["file"]),
         (struct.pack("<Q", 2) + b"[]", "safetensors", None, ["file"]),
-        (save({"x": X}), "safetensors", None, ["file"]),
+        (save({"y": Y}), "safetensors", None, ["file"]),
+        (save({"x": X, "z": Y}), "safetensors", None, ["file"]),
+        (npz(y=Y), "npz", None, ["file"]),
+        (npz(x=X, z=Y), "npz", None, ["file"]),
+        (npz(x=X, w=Y[:4]), "npz", None, ["w"]),
+        (npy(X)[:-1], "npy", None, ["x"]),
+        (npy(X), "npy", "y", ["target"]),
         (tensors(dtype="F99"), "safetensors", None, ["x"]),
         (tensors(shape=[-2, -2]), "safetensors", None, ["x"]),
         (tensors(shape=[1 << 40, 1 << 40]), "safetensors", None, ["x"]),
@@ -162,7 +253,7 @@ PNG = image(np.zeros((4, 4)))
         (table(a=[np.nan], y=[1]), "parquet", "y", ["x"]),
         (b"PK", "images", None, ["file"]),
         (zipped({}), "images", None, ["file"]),
-        (zipped({"1.png": PNG}), "images", None, ["1.png"]),
+        (zipped({"a/b/c/1.png": PNG}), "images", None, ["a/b/c/1.png"]),
         (zipped({"a/1.gif": PNG}), "images", None, ["a/1.gif"]),
         (zipped({"a/1.png": b"\x89PNG"}), "images", None, ["a/1.png"]),
         (zipped({"a/1.png": PNG, "a/2.png": PNG[:40]}), "images", None, ["a/2.png"]),

@@ -12,9 +12,9 @@ import pytest
 from safetensors.numpy import save
 
 from texelgrad.config import Settings
-from texelgrad.datasets import content_hash, normalise, read_pair, read_upload
+from texelgrad.datasets import content_hash, normalise, read_npys, read_upload
 from texelgrad.errors import Invalid
-from texelgrad.rows import BLOCK_BYTES, ArrayRows, Changed, Spool
+from texelgrad.rows import BLOCK_BYTES, ArrayRows, Changed, Columns, Spool
 from texelgrad.statistics import statistics
 
 from tests.uploads import npy, npz
@@ -93,9 +93,9 @@ def read_file(name: str, folder: Path) -> tuple[str, int]:
         tracemalloc.start()
         try:
             arrays = (
-                read_pair(files[0], files[1], SETTINGS)
+                read_npys({"x": files[0], "y": files[1]}, SETTINGS)
                 if name == "npy"
-                else read_upload(files[0], name, SETTINGS, None)
+                else read_upload(files[0], name, SETTINGS, Columns())
             )
             assert arrays[0].rows.nbytes == 48 << 20
             return content_hash(arrays), tracemalloc.get_traced_memory()[1]
@@ -123,12 +123,12 @@ def test_columns_first():
     """Arrays in Fortran order are turned where they are small; else it is said how to turn them."""
     x = np.asfortranarray(RANDOM.normal(size=(50, 3)).astype(np.float32))
     for arrays in (
-        read_upload(io.BytesIO(npz(x=x, y=np.arange(50))), "npz", SETTINGS, None),
-        read_pair(io.BytesIO(npy(x)), io.BytesIO(npy(np.arange(50))), SETTINGS),
+        read_upload(io.BytesIO(npz(x=x, y=np.arange(50))), "npz", SETTINGS, Columns()),
+        read_npys({"x": io.BytesIO(npy(x)), "y": io.BytesIO(npy(np.arange(50)))}, SETTINGS),
     ):
         assert np.array_equal(arrays[0].data, x)
     large = np.asfortranarray(np.zeros((9 << 20, 2), np.float32))  # 72 MiB
     with pytest.raises(Invalid) as caught:
-        read_pair(io.BytesIO(npy(large)), io.BytesIO(npy(np.arange(9 << 20))), SETTINGS)
+        read_npys({"x": io.BytesIO(npy(large)), "y": io.BytesIO(npy(np.arange(9 << 20)))}, SETTINGS)
     assert caught.value.faults[0].field == "x"
     assert "Fortran order" in caught.value.faults[0].message

@@ -12,12 +12,13 @@ from texelgrad.domain import IdPrefix, new_id
 from texelgrad.errors import Conflict, NotFound
 from texelgrad.models import CHUNK_BYTES, Artifact, ArtifactChunk
 from texelgrad.models_access import Upload
+from texelgrad.rows import Columns
 
 _KEPT_US = 24 * 3600 * 1_000_000  # an upload that takes longer is given up
 
 
 def open_upload(
-    session: Session, owner_id: str, name: str, size: int, format_name: str | None, target: str | None
+    session: Session, owner_id: str, name: str, size: int, format_name: str | None, columns: Columns
 ) -> Upload:
     """Announce a file of `size` bytes; its id will be the data set's."""
     now = now_us(session)
@@ -37,7 +38,8 @@ def open_upload(
         owner_id=owner_id,
         name=name,
         format=format_name,
-        target=target,
+        target=columns.target,
+        weight=columns.weight,
         size=size,
         received=0,
         artifact_id=artifact.id,
