@@ -1,15 +1,16 @@
 // texelgrad: the public module. GL runs in a Worker, so that the page that trains stays responsive; without OffscreenCanvas, or inside a
 // Worker already, it runs here.
 import { EngineError } from "./errors.js";
-import { FIRST_LOSSES } from "./train/diagnostics.js";
+import { FIRST_LOSSES } from "./train/progress.js";
 import { connect } from "./train/remote.js";
 
 export { EngineError };
-export { FIRST_LOSSES } from "./train/diagnostics.js";
 export { estimate } from "./train/estimate.js";
+export { FIRST_LOSSES } from "./train/progress.js";
 
 /** @import { Point } from "./train/pipeline.js" */
-/** @import { Data, RunRecord } from "./train/session.js" */
+/** @import { RunRecord } from "./train/run_record.js" */
+/** @import { Data } from "./train/session.js" */
 /** @import { Weights } from "./train/weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
 

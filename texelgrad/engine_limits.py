@@ -1,6 +1,7 @@
 """What the engine's planner refuses on every device: fragments that would loop too long. Said here before a job is queued.
 
-Follows browser_runtime/backends/webgl2/{lower.js,kernels/}; a test holds both against each other. Each layer knows its own.
+Follows browser_runtime/backends/webgl2/{lower.js,lowering.js,kernels/}; a test holds both against each other.
+Each layer knows its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An upper bound of the texture memory that the engine takes, from sizes alone; a test holds it within twice the truth.
 
-Follows browser_runtime/backends/webgl2/lower.js, whose names it uses, for a device with 8 render targets.
+Follows browser_runtime/backends/webgl2/{lower.js,lowering.js}, whose names it uses, for a device with 8 render targets.
 """
 
 from __future__ import annotations

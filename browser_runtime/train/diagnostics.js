@@ -5,6 +5,7 @@ import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/web
 import { writeScalars } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
 import { tensor } from "../reference/tensor.js";
+import { FIRST_LOSSES } from "./progress.js";
 import { gatherRows } from "./sources.js";
 import { partsOf } from "./weights.js";
 
@@ -15,8 +16,6 @@ import { partsOf } from "./weights.js";
 
 /** Multiply-adds in float64 that a report may cost: plain JavaScript makes about 3e8 a second, and `basic` stays below 200 ms. */
 const BUDGET = { basic: 3e7, full: 3e9 };
-/** Losses that are compared with a float64 run. */
-export const FIRST_LOSSES = 10;
 
 /**
  * @typedef {object} OperatorReport
@@ -87,7 +86,7 @@ async function compareLosses(session, budget) {
   const { groups } = plan.phases.train;
   const values = parameters(session, session.initialWeights());
   const out = [];
-  for (let step = 0; step < Math.min(FIRST_LOSSES, session.firstLosses.length); step++) {
+  for (let step = 0; step < Math.min(FIRST_LOSSES, session.progress.firstLosses.length); step++) {
     const { first, count, rows } = batches.step(step);
     const cost = groups.reduce((sum, group) => sum + work(session, group, rows), 0);
     // Leave two thirds of the budget to the operators.
@@ -108,7 +107,7 @@ async function compareLosses(session, budget) {
       execute(order(last ? groups : groups.slice(0, updatesFrom)), plan.phases.train.tensors, values, how);
       reference += mean(values.get("loss").data) * share;
     }
-    const loss = session.firstLosses[step];
+    const loss = session.progress.firstLosses[step];
     out.push({ step: step + 1, loss, reference, relativeError: loss === reference ? 0 : Math.abs(loss - reference) / Math.abs(reference) });
   }
   return out;
@@ -136,7 +135,7 @@ async function compareOperators(session, budget) {
   /** @type {OperatorReport[]} */
   const operators = [];
   let checked = 0;
-  const old = executable.parity;
+  const old = executable.tensors.parity;
   executable.inspect((index) => {
     const group = groups[index];
     const cost = work(session, group, rows);
@@ -166,14 +165,14 @@ async function compareOperators(session, budget) {
 /** A tensor of the device in the reference's terms. @param {Session} session @param {string} name @param {number} parity @param {number} rows */
 function readValue({ executable, plan }, name, parity, rows) {
   const info = plan.phases.train.tensors.get(name);
-  if (info?.kind === "rows") return tensor([rows], executable.readRows(name, rows));
-  const { data, bias } = executable.readTensor(name, parity);
+  if (info?.kind === "rows") return tensor([rows], executable.tensors.readRows(name, rows));
+  const { data, bias } = executable.tensors.readTensor(name, parity);
   if (info && ["buffer", "statistics", "constant"].includes(info.kind)) return tensor(info.shape, data);
   if (info && !info.batched) {
     const owner = plan.parameters.find((p) => name === p.tensor || name === `d(${p.tensor})` || name.startsWith(`${p.tensor}.`));
     return parameter(owner?.shape ?? [], data, bias);
   }
-  const { columns } = executable.place(name).layout;
+  const { columns } = executable.tensors.place(name).layout;
   return tensor([rows, ...(info?.shape ?? [])], data.subarray(0, rows * columns));
 }
 
@@ -203,7 +202,7 @@ async function loadBatch({ batches, data, weights, plan, executable, feeder }, s
   const rows = batches.rows(b);
   const read = (/** @type {import("./sources.js").ArraySource} */ source, /** @type {string} */ name) => {
     if ("data" in source) return gatherRows(source, batches.order(epoch, aligned).subarray(b * aligned, b * aligned + rows));
-    return executable.readEpoch(name, feeder.place(step), rows);
+    return executable.tensors.readEpoch(name, feeder.place(step), rows);
   };
   values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
   values.set("target", tensor([rows, ...plan.targetShape], Float64Array.from(read(data.y, "target"))));

@@ -29,13 +29,13 @@ class ResidentFeeder {
 
   /** Takes rows of the data set. @param {Name} name @param {number} firstRow @param {ArrayLike<number>} values */
   write(name, firstRow, values) {
-    this.executable.writeData(name, firstRow, values);
+    this.executable.tensors.writeData(name, firstRow, values);
   }
 
   /** All rows are here. */
   complete() {
     if (this.validation.length === 0) return;
-    const order = new Int32Array(this.executable.place("order.stage").layout.rows).fill(-1);
+    const order = new Int32Array(this.executable.tensors.place("order.stage").layout.rows).fill(-1);
     order.set(this.validation);
     this.executable.setOrder("stage", order);
   }
@@ -71,7 +71,7 @@ class StreamedFeeder {
     this.span = Math.max(1, ring >> 1);
     const total = batches.train.length + validation.length;
     /** @type {Record<Name, Held>} */
-    this.held = Object.fromEntries(executable.lowered.fed.map((name) => [name, new Held(total, executable.columns(name))]));
+    this.held = Object.fromEntries(executable.lowered.fed.map((name) => [name, new Held(total, executable.tensors.columns(name))]));
   }
 
   /** @param {Name} name @param {number} firstRow @param {ArrayLike<number>} values */
@@ -90,7 +90,7 @@ class StreamedFeeder {
     const place = step % placed.length;
     if (placed[place] !== number) {
       const order = batches.order(Math.floor(step / batches.perEpoch), batch).subarray(b * batch, b * batch + batches.rows(b));
-      for (const name of executable.lowered.fed) executable.writeEpoch(name, place * batch, this.held[name].gather(order));
+      for (const name of executable.lowered.fed) executable.tensors.writeEpoch(name, place * batch, this.held[name].gather(order));
       placed[place] = number;
     }
     return place * batch;
@@ -101,7 +101,7 @@ class StreamedFeeder {
     const { executable, held, validation } = this;
     const write = (/** @type {number} */ from, /** @type {number} */ count) => {
       const order = validation.subarray(from, from + count);
-      for (const name of executable.lowered.fed) executable.writeStage(name, held[name].gather(order));
+      for (const name of executable.lowered.fed) executable.tensors.writeStage(name, held[name].gather(order));
     };
     return executable.submitEvaluation(first, rows, line, { write, after });
   }

@@ -192,7 +192,7 @@ export class Pipeline {
       Promise.all(reads.map((pass) => Promise.all(pass))),
     ]);
     // Telemetry proves itself; that these are real is proved by a number that comes back.
-    if (evaluated.flat().length > 0) this.executable.checkAlive();
+    if (evaluated.flat().length > 0) this.executable.tensors.checkAlive();
     return { flights, passes, train, evaluate, evaluated };
   }
 

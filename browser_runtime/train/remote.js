@@ -4,7 +4,8 @@ import { owned, posted, readRows } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
-/** @import { Data, RunRecord } from "./session.js" */
+/** @import { RunRecord } from "./run_record.js" */
+/** @import { Data } from "./session.js" */
 /** @import { Weights } from "./weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 

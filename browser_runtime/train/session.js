@@ -5,38 +5,33 @@ import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
 import { beginning, normalizationOf } from "./beginning.js";
-import { Batches, checkArray, checkShapes, numberCheck, readClasses, valueCheck } from "./data.js";
-import { diagnose, FIRST_LOSSES } from "./diagnostics.js";
-import { EarlyStopping } from "./early_stopping.js";
+import { encodeCheckpoint, restoreCheckpoint } from "./checkpoint.js";
+import { Batches, checkArray, valueCheck } from "./data.js";
+import { diagnose } from "./diagnostics.js";
 import { countRows, planFor } from "./estimate.js";
+import { evaluate, predict } from "./evaluation.js";
 import { feederFor } from "./feeder.js";
-import { fit, normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
-import { IN_FLIGHT, Pipeline } from "./pipeline.js";
+import { normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
+import { Pipeline } from "./pipeline.js";
 import { placeholder, withoutTraining } from "./predicting.js";
-import { checkRowWeights, checkRowWeightValues, scaledRowWeights, sumOf } from "./row_weights.js";
-import { decode, encode } from "./safetensors.js";
-import { buffered, eachWindow, nearby, readRows } from "./sources.js";
-import { isStratified, split } from "./split.js";
-import { checkWeights, countParameters, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
+import { prepare } from "./preparation.js";
+import { Progress } from "./progress.js";
+import { scaledRowWeights, sumOf } from "./row_weights.js";
+import { runRecord } from "./run_record.js";
+import { encode } from "./safetensors.js";
+import { eachWindow, nearby } from "./sources.js";
+import { train } from "./training.js";
+import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Normalization } from "./normalization.js" */
-/** @import { Point, Report } from "./pipeline.js" */
+/** @import { Point } from "./pipeline.js" */
+/** @import { RunRecord } from "./run_record.js" */
 /** @import { Weights } from "./weights.js" */
 
-/** What a run ran on and what it cost; bytes of this run's textures. `validation`: step and metrics of the last validation, or of the one whose
- * weights were restored.
- * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
- *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
- *   normalization: {kind?: string, offset: number[], scale: number[]}|null,
- *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
-
 /** Inputs, targets, and where rows count differently [rows] weights of them. @typedef {{x: ArraySource, y: ArraySource, weight?: ArraySource}} Data */
-
-/** Before the names of the best validation's weights in a checkpoint. */
-const BEST = "best/";
 
 export class Session {
   /**
@@ -65,10 +60,10 @@ export class Session {
     let session;
     try {
       const read = { x: await nearby(data.x), y: await nearby(data.y) };
-      const { train, validation, ...prepared } = await prepare(spec, read, labels, plan.outputShape, signal);
-      const weights = data.weight && (await scaledRowWeights(data.weight, train, validation, signal));
+      const prepared = await prepare(spec, read, labels, plan.outputShape, signal);
+      const weights = data.weight && (await scaledRowWeights(data.weight, prepared.train, prepared.validation, signal));
       const normalization = spec.data.normalize === "inherit" ? normalizationOf(spec, initialWeights) : prepared.normalization;
-      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, train), validation, rows });
+      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
       await session.upload(labels, signal);
       const begun = beginning(plan, spec, initialWeights);
       session.setWeights(begun ?? session.initialWeights());
@@ -110,22 +105,10 @@ export class Session {
     const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
     const validationWeight = weights ? sumOf(weights, validation) : validation.length;
     this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, validationWeight, labels, outputs });
-    const { early_stopping: options } = spec.train;
-    this.stopping = options && new EarlyStopping(options);
-    this.pipeline.waits = this.stopping !== null;
-    /** The weights of the best validation, where they will be wanted. @type {Weights|null} */
-    this.bestWeights = null;
-    this.restored = false;
-    /** @type {Point|null} */
-    this.validated = null;
+    this.progress = new Progress({ spec, plan, executable });
+    this.pipeline.waits = this.progress.stopping !== null;
     this.totalSteps = batches.totalSteps;
     this.timings = { compileMs: 0, uploadMs: 0, firstStepMs: 0, trainMs: 0 };
-    /** Points of the curve that the caller has not seen. @type {Point[]} */
-    this.unseen = [];
-    /** The first point whose loss is not finite, where that ends training. @type {Point|null} */
-    this.broken = null;
-    /** @type {number[]} */
-    this.firstLosses = [];
     /** @type {Weights|null} */
     this.given = null;
     /** Whether it is to tune weights that it was not given: a checkpoint may bring them. */
@@ -141,7 +124,7 @@ export class Session {
 
   /** Whether there are no steps left to take. */
   get done() {
-    return this.step >= this.totalSteps || this.stopping?.stopped === true;
+    return this.step >= this.totalSteps || this.progress.stopped;
   }
 
   /** @param {"index"|"values"} labels @param {AbortSignal} [signal] */
@@ -174,110 +157,14 @@ export class Session {
     this.running = true;
     const started = performance.now();
     try {
-      const { pipeline } = this;
-      const target = Math.min(this.totalSteps, this.step + steps);
-      /** @type {Promise<Report>[]} */
-      const flying = [];
-      let last = performance.now();
-      const land = async () => {
-        const report = await /** @type {Promise<Report>} */ (flying.shift());
-        this.device.check();
-        const now = performance.now();
-        pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
-        last = now;
-        this.receive(report);
-        await this.show(onTelemetry);
-      };
-      try {
-        await this.show(onTelemetry);
-        while (!this.stopping?.stopped && pipeline.wants(target)) {
-          if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
-          flying.push(pipeline.submit(target));
-          if (this.timings.firstStepMs === 0) {
-            await land();
-            this.timings.firstStepMs = performance.now() - started;
-          }
-          // What a validation says may end the run: no step is taken before it is known.
-          const most = pipeline.waits && pipeline.justValidated ? 1 : IN_FLIGHT;
-          while (flying.length >= most) await land();
-        }
-        while (flying.length) await land();
-      } catch (error) {
-        // Whatever ended the run is what the caller hears of: a device that fails now is told by the next call.
-        await this.settle(flying).catch(() => {});
-        if (error instanceof EngineError && error.code === "aborted") await this.handOver(onTelemetry);
-        throw error;
-      } finally {
-        // What was submitted reads telemetry lines: let it end before anybody reuses them.
-        await Promise.allSettled(flying);
-      }
+      await train(this, Math.min(this.totalSteps, this.step + steps), { onTelemetry, signal });
       this.device.check();
-      if (this.done) this.restoreBest();
+      if (this.done) this.progress.restoreBest();
       return { step: this.step, done: this.done };
     } finally {
       this.running = false;
       this.timings.trainMs += performance.now() - started;
     }
-  }
-
-  /**
-   * Ends a run that is broken off between two steps, with all that it submitted counted, so that another one can go on from there.
-   * @param {Promise<Report>[]} flying
-   */
-  async settle(flying) {
-    for (;;) {
-      while (flying.length > 0) {
-        const report = await /** @type {Promise<Report>} */ (flying.shift());
-        this.device.check();
-        this.receive(report);
-      }
-      if (this.pipeline.submitted === 0) return;
-      flying.push(this.pipeline.submit(this.step + 1));
-    }
-  }
-
-  /** Counts what a chunk reports, and keeps its points until they are shown. @param {Report} report */
-  receive(report) {
-    const { points, broken } = this.pipeline.points(report);
-    for (const point of points) if (point.val_loss !== undefined) this.see(point);
-    for (const { step, loss } of points) {
-      // Only those that follow from `initialWeights`, without a gap.
-      if (loss !== undefined && step <= FIRST_LOSSES && step === this.firstLosses.length + 1) this.firstLosses.push(loss);
-    }
-    if (this.spec.numerics.on_nonfinite === "stop") this.broken ??= broken ?? null;
-    const last = this.broken?.step ?? Infinity;
-    this.unseen.push(...points.filter(({ step }) => step <= last));
-  }
-
-  /** @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry */
-  async handOver(onTelemetry) {
-    const points = this.unseen.splice(0);
-    if (points.length > 0) await onTelemetry?.(points);
-  }
-
-  /** @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry @throws {EngineError} non_finite_loss where training diverged */
-  async show(onTelemetry) {
-    await this.handOver(onTelemetry);
-    if (!this.broken) return;
-    const { step, loss } = this.broken;
-    throw new EngineError("non_finite_loss", `the loss is ${loss} at step ${step}: training diverged; a smaller optimizer.lr may help`, {
-      field: "optimizer.lr",
-      detail: { step, loss: String(loss) },
-    });
-  }
-
-  /** @param {Point} point of a validation; no later step has been submitted where the run may stop early */
-  see(point) {
-    this.validated = point;
-    if (this.stopping?.see(point) && this.stopping.restoreBest) this.bestWeights = this.getWeights();
-  }
-
-  /** A run that has ended leaves the weights of its best validation. */
-  restoreBest() {
-    if (!this.bestWeights || this.restored) return;
-    writeWeights(this.plan, this.executable, this.bestWeights, "");
-    this.restored = true;
-    this.validated = /** @type {EarlyStopping} */ (this.stopping).best;
   }
 
   /**
@@ -287,56 +174,7 @@ export class Session {
    */
   async evaluate(data) {
     this.alive();
-    const { executable, spec, plan, labels, pipeline } = this;
-    const { stage } = executable.sizes;
-    const rows = data ? this.checkRows(data) : this.validation.length;
-    const x = data && normalized(this.normalization, buffered(data.x));
-    const y = data && buffered(data.y);
-    if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
-    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
-    const [checkX, checkY] = [valueCheck("x", spec, labels, outputs), valueCheck("y", spec, labels, outputs)];
-    const weight = data?.weight && buffered(data.weight);
-    const sums = pipeline.begin(rows, data ? 0 : pipeline.validationWeight);
-    for (let first = 0; first < rows; first += stage) {
-      const count = Math.min(stage, rows - first);
-      if (data) {
-        const [inputs, targets] = [await readRows(/** @type {ArraySource} */ (x), first, count), await readRows(/** @type {ArraySource} */ (y), first, count)];
-        checkX(first, inputs);
-        checkY(first, targets);
-        const counts = weight ? Float32Array.from(await readRows(weight, first, count)) : new Float32Array(count).fill(1);
-        checkRowWeightValues(first, counts);
-        // Written and drawn in one task: another call may use the staging tensors in between.
-        executable.writeStage("x", inputs);
-        executable.writeStage("target", targets);
-        if (this.weights) executable.writeStage(ROW_WEIGHT, counts);
-        sums.weight += counts.reduce((sum, value) => sum + value, 0);
-        executable.submitStagedEvaluation(count);
-      } else this.feeder.evaluate(first, count, 0);
-      const [evaluated, read] = await Promise.all([
-        pipeline.measures ? executable.readEvaluated(count) : undefined,
-        executable.readTelemetry("evaluate", 0, 1),
-      ]);
-      if (evaluated) executable.checkAlive();
-      pipeline.count(sums, read(0, 0), evaluated);
-    }
-    return pipeline.summary(sums);
-  }
-
-  /** Shapes of data that is not the training data, and the same kind of targets. @param {Data} data @returns {number} rows */
-  checkRows(data) {
-    checkArray("data.x", data.x);
-    checkArray("data.y", data.y);
-    const { rows, labels } = checkShapes(this.spec, data, this.plan.outputShape);
-    if (data.weight !== undefined) {
-      checkArray("data.weight", data.weight);
-      checkRowWeights(data.weight, rows);
-      if (!this.weights) throw new EngineError("data_invalid", "data.weight: this session was compiled without weights of rows", { field: "data.weight" });
-    }
-    if (labels !== this.labels) {
-      const kinds = { index: "class numbers [rows]", values: "a value for each output" };
-      throw new EngineError("data_invalid", `data.y: holds ${kinds[labels]}; this session was compiled for ${kinds[this.labels]}`, { field: "data.y" });
-    }
-    return rows;
+    return evaluate(this, data);
   }
 
   /**
@@ -346,25 +184,7 @@ export class Session {
    */
   async predict(x) {
     this.alive();
-    checkArray("x", x);
-    const { stage } = this.executable.sizes;
-    const rows = x.shape[0];
-    const sample = x.shape.slice(1);
-    if (sample.join() !== this.spec.model.input.join()) {
-      throw new EngineError("data_invalid", `x: rows are [${sample}]; model.input is [${this.spec.model.input}]`, { field: "x" });
-    }
-    const outputs = this.plan.outputShape.reduce((a, b) => a * b, 1);
-    const data = new Float32Array(rows * outputs);
-    const inputs = normalized(this.normalization, buffered(x));
-    const checkNumbers = numberCheck(this.spec);
-    for (let first = 0; first < rows; first += stage) {
-      const count = Math.min(stage, rows - first);
-      const values = await readRows(inputs, first, count);
-      checkNumbers("x", first, values);
-      this.executable.writeStage("x", values);
-      data.set(this.executable.predictStaged(count), first * outputs);
-    }
-    return { shape: [rows, ...this.plan.outputShape], data };
+    return predict(this, x);
   }
 
   /** The weights that the run began with: given, or the seed's. @returns {Weights} */
@@ -394,8 +214,7 @@ export class Session {
   /** The weights are no longer what the steps so far made of the first ones: the first losses that are compared with float64 begin here.
    * @param {Weights} weights */
   startFrom(weights) {
-    this.firstLosses.length = 0;
-    this.broken = null;
+    this.progress.weightsChanged();
     this.lacksWeights = false;
     if (this.step > 0) return;
     const names = tensorNames(this.plan, "");
@@ -410,12 +229,7 @@ export class Session {
   /** All that training needs to go on bit for bit. @returns {Uint8Array<ArrayBuffer>} safetensors */
   checkpoint() {
     this.alive();
-    const { plan, executable } = this;
-    const tensors = this.getWeights();
-    for (const state of plan.states) Object.assign(tensors, readWeights(plan, executable, state));
-    for (const [name, tensor] of Object.entries(this.bestWeights ?? {})) tensors[BEST + name] = tensor;
-    const stopping = this.stopping && { early_stopping: this.stopping.state };
-    return encode(tensors, { step: String(this.step), planKey: this.planKey, spec: this.specKey, ...stopping });
+    return encodeCheckpoint(this);
   }
 
   /**
@@ -424,37 +238,7 @@ export class Session {
    */
   restore(bytes) {
     this.idle("restore");
-    const { plan, executable } = this;
-    const { tensors, metadata } = decode(bytes);
-    if (metadata.spec !== this.specKey) {
-      const message = `checkpoint: it belongs to another model or training set-up, ${metadata.spec}; this session's is ${this.specKey}`;
-      throw new EngineError("data_invalid", message, { field: "checkpoint" });
-    }
-    const step = Number(metadata.step);
-    if (!(Number.isInteger(step) && step >= 0 && step <= this.totalSteps)) {
-      throw new EngineError("data_invalid", `checkpoint: its step is ${metadata.step}; legal: 0 to ${this.totalSteps}`, { field: "checkpoint" });
-    }
-    // All is checked before anything is written: a checkpoint that is refused leaves the session as it was.
-    const states = ["", ...plan.states];
-    for (const state of states) checkWeights(plan, tensors, state);
-    const stop = this.stopping?.prepare(metadata.early_stopping);
-    const kept = Object.entries(tensors).flatMap(([name, tensor]) => (name.startsWith(BEST) ? [[name.slice(BEST.length), tensor]] : []));
-    const best = kept.length > 0 ? Object.fromEntries(kept) : null;
-    if (best) checkWeights(plan, best, "");
-    for (const state of states) writeWeights(plan, executable, tensors, state);
-    stop?.();
-    this.bestWeights = best;
-    this.restored = false;
-    this.pipeline.restart(step);
-    this.unseen.length = 0;
-    this.startFrom(tensors);
-    return { step: this.step, bitExact: metadata.planKey === this.planKey };
-  }
-
-  /** What must be equal for a checkpoint to make sense. */
-  get specKey() {
-    const { model, loss, optimizer, train, data } = this.spec;
-    return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, data?.normalize ?? null, this.rows]);
+    return restoreCheckpoint(this, bytes);
   }
 
   /** What must be equal for the same bits: the device, and the very text of every program. */
@@ -470,28 +254,7 @@ export class Session {
 
   /** All but the normalization, which does not change and may be long. @returns {Omit<RunRecord, "normalization">} */
   get record() {
-    const { renderer, software } = this.device.record;
-    return {
-      backend: "webgl2",
-      renderer,
-      software,
-      planKey: this.planKey,
-      validation: this.validated,
-      early_stopping: this.stopping && {
-        metric: this.stopping.metric,
-        best: this.stopping.best?.[this.stopping.metric] ?? null,
-        best_step: this.stopping.best?.step ?? null,
-        stopped: this.stopping.stopped,
-        restored: this.restored,
-      },
-      parameters: countParameters(this.plan),
-      drawsPerStep: this.executable.train.length,
-      glCallsPerStep: this.pipeline.glCallsPerStep,
-      plannedTextureBytes: this.executable.lowered.bytes,
-      peakTextureBytes: this.executable.textureBytes,
-      textures: this.executable.textures.length,
-      timings: { ...this.timings, steps: this.pipeline.steps },
-    };
+    return runRecord(this);
   }
 
   /**
@@ -519,17 +282,4 @@ export class Session {
     this.disposed = true;
     this.executable.dispose();
   }
-}
-
-/**
- * What the data says before anything is uploaded: the split, and what normalizes the inputs.
- * @param {any} spec @param {Data} data @param {"index"|"values"} labels @param {number[]} outputShape @param {AbortSignal} [signal]
- * @returns {Promise<import("./split.js").Split & {normalization: Normalization|null}>}
- */
-async function prepare(spec, { x, y }, labels, outputShape, signal) {
-  const outputs = outputShape.reduce((a, b) => a * b, 1);
-  const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs), signal) : null;
-  const rows = split(spec, x.shape[0], classes);
-  const { normalize } = spec.data;
-  return { ...rows, normalization: ["none", "inherit"].includes(normalize) ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs), signal) };
 }

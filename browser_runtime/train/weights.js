@@ -78,12 +78,12 @@ export function readWeights(plan, executable, state) {
   /** @type {Weights} */
   const weights = {};
   for (const parameter of owners(plan, state)) {
-    const { data, bias } = executable.readTensor(state ? `${parameter.tensor}.${state}` : parameter.tensor);
+    const { data, bias } = executable.tensors.readTensor(state ? `${parameter.tensor}.${state}` : parameter.tensor);
     for (const { part, name, shape } of partsOf(parameter, state)) {
       weights[name] = { shape, data: part === "kernel" ? data : /** @type {Float32Array} */ (bias) };
     }
   }
-  if (!state) for (const { tensor, shape } of plan.buffers) weights[tensor] = { shape, data: executable.readTensor(tensor).data };
+  if (!state) for (const { tensor, shape } of plan.buffers) weights[tensor] = { shape, data: executable.tensors.readTensor(tensor).data };
   return weights;
 }
 
@@ -91,7 +91,7 @@ export function readWeights(plan, executable, state) {
 export function writeWeights(plan, executable, weights, state) {
   for (const parameter of owners(plan, state)) {
     const [kernel, bias] = partsOf(parameter, state).map(({ name }) => weights[name].data);
-    executable.writeParameter(state ? `${parameter.tensor}.${state}` : parameter.tensor, kernel, bias ?? null);
+    executable.tensors.writeParameter(state ? `${parameter.tensor}.${state}` : parameter.tensor, kernel, bias ?? null);
   }
-  if (!state) for (const { tensor } of plan.buffers) executable.writeParameter(tensor, weights[tensor].data, null);
+  if (!state) for (const { tensor } of plan.buffers) executable.tensors.writeParameter(tensor, weights[tensor].data, null);
 }

@@ -21,7 +21,7 @@ const reads = {
   },
   rows({ executable, plan }) {
     const rows = [...plan.phases.train.tensors].find(([, { kind }]) => kind === "rows");
-    return executable.readRows(/** @type {NonNullable<typeof rows>} */ (rows)[0], 4);
+    return executable.tensors.readRows(/** @type {NonNullable<typeof rows>} */ (rows)[0], 4);
   },
 };
 
@@ -62,8 +62,8 @@ export async function readAfterLoss(spec, x, y, { read, loss, killUrl = "" }) {
   const session = await engine.compile(spec, { data: { x, y } });
   await session.run({ steps: 3 });
   let points = 0;
-  const handOver = session.handOver.bind(session);
-  session.handOver = (onTelemetry) => handOver((some) => ((points += some.length), onTelemetry?.(some)));
+  const handOver = session.progress.handOver.bind(session.progress);
+  session.progress.handOver = (onTelemetry) => handOver((some) => ((points += some.length), onTelemetry?.(some)));
   const undo = losses[loss](killUrl);
   try {
     // In the task of the loss itself: no event of it can have come before.

@@ -86,8 +86,8 @@ export async function paddingAfterInfinity(spec, x, y, name) {
     await session.run({ steps: 2 });
     const { executable, plan } = session;
     return plan.parameters.map(({ tensor, shape }) => {
-      const { texels, data, bias } = executable.readTensor(tensor);
-      const { slots, layout } = executable.place(tensor);
+      const { texels, data, bias } = executable.tensors.readTensor(tensor);
+      const { slots, layout } = executable.tensors.place(tensor);
       const live = (/** @type {Iterable<number>} */ values) => [...values].filter((v) => v !== 0).length;
       let stored = 0;
       for (let row = 0; row < layout.layers * layout.groups; row++) {

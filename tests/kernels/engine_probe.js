@@ -49,9 +49,9 @@ export async function withSession(spec, x, y, { device, weights }, use) {
  */
 function stored({ executable, plan }, name, parity) {
   const { kind, batched } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true };
-  const { slots, layout } = executable.place(name);
+  const { slots, layout } = executable.tensors.place(name);
   const { width, height } = executable.lowered.textures[slots[0]];
-  const { texels } = executable.readTensor(name, parity);
+  const { texels } = executable.tensors.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
   const rowTexels = layout.texelsPerRow * 4;
   for (let row = 0; row < layout.layers * layout.groups; row++) {
@@ -83,7 +83,7 @@ export async function inspect(spec, x, y, options = {}) {
     executable.steps.set(0, rows, firstRow, 1 / rows, session.step);
     writeScalars(session.spec, lr, session.step + 1, executable.steps.scalars[0]);
 
-    const now = executable.parity;
+    const now = executable.tensors.parity;
     /** @type {any[]} */
     const groups = [];
     executable.inspect((index) => {

@@ -25,7 +25,7 @@ import { Programs } from "./programs.js";
 /**
  * Choices that are made from the device unless a test makes them.
  * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number, residentBytes?: number,
- *   rows?: import("./lower.js").RowsWanted}} DeviceOptions
+ *   rows?: import("./fragment_rows.js").RowsWanted}} DeviceOptions
  */
 
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;

@@ -128,3 +128,14 @@ export function explain(log, text, origins) {
   const caret = column >= 0 ? `\n  ${" ".repeat(column)}^` : "";
   return `shaders/${file}:${line}: ${token ? `'${token}': ` : ""}${message.trim()}\n  ${source}${caret}`;
 }
+
+/** 64 bits by which programs can be told apart: FNV-1a with two offsets. @param {string[]} texts */
+export function fingerprint(texts) {
+  return [0x811c9dc5, 0x01000193]
+    .map((offset) => {
+      let hash = offset;
+      for (const text of texts) for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+      return (hash >>> 0).toString(16).padStart(8, "0");
+    })
+    .join("");
+}

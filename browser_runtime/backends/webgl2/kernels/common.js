@@ -27,7 +27,7 @@ export const slopeSource = (grad) => grad.inputs.y ?? grad.inputs.x;
 
 /**
  * What a draw needs for the slope of an activation behind a gradient: lib/slope.glsl's.
- * @param {import("../lower.js").Lowering} lowering @param {any} grad the op activation_grad, undefined where there is none
+ * @param {import("../lowering.js").Lowering} lowering @param {any} grad the op activation_grad, undefined where there is none
  */
 export const slopeParts = (lowering, grad) => ({
   defines: { GRAD_ACTIVATION: activationOf(grad) },

@@ -79,8 +79,8 @@ export const kernels = {
 /**
  * The gradient of weights as a long sum over lines, which several fragments share, and what adds their parts: the update, or where the gradient
  * is read again, a draw that stores it.
- * @param {import("../lower.js").Lowering} lowering @param {any} group
- * @param {{kernel: string, lines: number, tripsOfLine: number, defines: Record<string, string|number>, reads: ReturnType<import("../lower.js").Lowering["read"]>[]}} sum
+ * @param {import("../lowering.js").Lowering} lowering @param {any} group
+ * @param {{kernel: string, lines: number, tripsOfLine: number, defines: Record<string, string|number>, reads: ReturnType<import("../lowering.js").Lowering["read"]>[]}} sum
  */
 export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, defines, reads }) {
   const gradient = group.ops[0].outputs.dw;

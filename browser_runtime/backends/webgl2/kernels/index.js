@@ -12,7 +12,7 @@ import * as pool from "./pool.js";
 import * as shape from "./shape.js";
 import * as update from "./update.js";
 
-/** @typedef {(lowering: import("../lower.js").Lowering, group: any) => import("../lower.js").Draw[]} Kernel */
+/** @typedef {(lowering: import("../lowering.js").Lowering, group: any) => import("../draw.js").Draw[]} Kernel */
 
 /** By the type of a group's first op. @type {Record<string, Kernel>} */
 export const kernels = { ...dense.kernels, ...norm.kernels, ...update.kernels, ...conv.kernels, ...embedding.kernels, ...pool.kernels, ...shape.kernels, ...loss.kernels, ...elementwise.kernels, ...dropout.kernels, ...activation.kernels, ...clip.kernels };

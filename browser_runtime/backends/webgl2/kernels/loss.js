@@ -2,7 +2,7 @@
 import { ACTIVATIONS, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 
 /** @import { Layout } from "../layout.js" */
-/** @import { Lowering } from "../lower.js" */
+/** @import { Lowering } from "../lowering.js" */
 
 /** @type {Record<string, string>} */
 const LOSSES = { bce: "BCE", mse: "MSE", softmax_cross_entropy: "SOFTMAX_CROSS_ENTROPY", mae: "MAE", huber: "HUBER", hinge: "HINGE" };

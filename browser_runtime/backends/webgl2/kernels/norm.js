@@ -3,7 +3,7 @@ import { ceilDiv, matrixOf, rowsPerFragment } from "../layout.js";
 import { activationOf, BLOCK, exactFloat, find, slopeSource } from "./common.js";
 import { updateParts } from "./update.js";
 
-/** @import { Lowering } from "../lower.js" */
+/** @import { Lowering } from "../lowering.js" */
 
 /** Texels of a set, or pixels of 4 samples of a channel, that one fragment may sum alone; more are shared out. */
 const ALONE = { set: 256, channel: 64 };

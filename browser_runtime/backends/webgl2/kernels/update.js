@@ -1,7 +1,7 @@
 // The optimizer's update: alone, or as the end of a draw that makes the gradient.
 import { exactFloat, find } from "./common.js";
 
-/** @import { Lowering } from "../lower.js" */
+/** @import { Lowering } from "../lowering.js" */
 
 /** What a draw that ends in the update needs: all but the gradient. `states` begins with the parameter. @param {Lowering} lowering @param {any} group */
 export function updateParts(lowering, group) {

@@ -1,0 +1,83 @@
+// Dispatch: a draw with its GL objects: program, texture units, textures and framebuffers.
+import { slotOf } from "./tensors.js";
+
+/** @import { Device } from "./device.js" */
+/** @import { Draw } from "./draw.js" */
+/** @import { Tensors } from "./tensors.js" */
+
+/**
+ * A draw with its GL objects, for each state of the two clocks (Tensors.state): `framebuffers` hold one each, or one for each batch in flight.
+ * `textures[state][i]` is bound to `units[i]`.
+ * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: WebGLTexture[][], framebuffers: WebGLFramebuffer[][],
+ *   perSlot: boolean, width: number, height: number}} Dispatch
+ */
+
+/** Texture units that every device has. */
+const UNITS = 16;
+
+/** Makes the dispatches of an executable, and owns their framebuffers. */
+export class Dispatches {
+  /** @param {Device} device @param {Tensors} tensors */
+  constructor(device, tensors) {
+    this.device = device;
+    this.tensors = tensors;
+    /** @type {WebGLFramebuffer[]} */
+    this.framebuffers = [];
+    /** The unit that a texture, or the pair that takes turns, keeps from draw to draw, so that it is bound once. @type {Map<number, number>} */
+    this.units = new Map();
+  }
+
+  /** @param {Draw} draw @param {WebGLProgram} program @returns {Dispatch} */
+  make(draw, program) {
+    const { gl } = this.device;
+    const units = this.device.programs.units(program, () => this.chooseUnits(draw));
+    gl.useProgram(program);
+    draw.reads.forEach(({ name }, i) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), units[i]));
+    const states = [0, 1, 2, 3];
+    // States in which the same textures are written share their framebuffers.
+    const written = states.map((state) => draw.writes.map((write) => slotOf(write, state)).join());
+    /** @type {WebGLFramebuffer[][]} */
+    const made = states.map(() => []);
+    return {
+      program, draw, units,
+      textures: states.map((state) => draw.reads.map((read) => this.tensors.textures[slotOf(read, state)])),
+      framebuffers: states.map((state) => made[written.indexOf(written[state])]),
+      perSlot: draw.writes.some(({ layers }) => layers === "slot"), width: draw.width, height: draw.height,
+    };
+  }
+
+  /** Each texture's own unit, or the next that the draw leaves free. @param {Draw} draw @returns {number[]} by its reads */
+  chooseUnits(draw) {
+    /** @type {number[]} */
+    const taken = [];
+    for (const { slots } of draw.reads) {
+      const key = Math.min(...slots);
+      if (!this.units.has(key)) this.units.set(key, this.units.size % UNITS);
+      let unit = /** @type {number} */ (this.units.get(key));
+      while (taken.includes(unit)) unit = (unit + 1) % UNITS;
+      taken.push(unit);
+    }
+    return taken;
+  }
+
+  /** The framebuffer of a dispatch, made when it is first needed. @param {Dispatch} dispatch @param {number} state @param {number} slot */
+  framebuffer(dispatch, state, slot) {
+    const index = dispatch.perSlot ? slot : 0;
+    const made = dispatch.framebuffers[state];
+    if (made[index] === undefined) {
+      const targets = dispatch.draw.writes.flatMap((write) => {
+        const { layers } = write;
+        const texture = this.tensors.textures[slotOf(write, state)];
+        return layers === "slot" ? [{ texture, layer: slot }] : Array.from({ length: layers }, (_, layer) => ({ texture, layer }));
+      });
+      made[index] = this.device.createFramebuffer(targets);
+      this.framebuffers.push(made[index]);
+    }
+    return made[index];
+  }
+
+  dispose() {
+    for (const framebuffer of this.framebuffers) this.device.deleteFramebuffer(framebuffer);
+    this.framebuffers = [];
+  }
+}

@@ -1,0 +1,71 @@
+// Draw: one draw call as data: the kernel's source, and which textures it reads and writes.
+import { EngineError } from "../../errors.js";
+import { MAX_TRIPS } from "./kernels/common.js";
+import { ceilDiv } from "./layout.js";
+
+/** @import { Arena } from "./arena.js" */
+/** @import { Layout } from "./layout.js" */
+/** @import { KernelSource } from "./shader_source.js" */
+
+/**
+ * Where a tensor lives: its texture for even and odd steps (different for what ping-pongs), and how.
+ * Steps and batches are the same unless gradients of several batches are added up: `clock` says which of them changes textures.
+ * @typedef {{slots: [number, number], layout: Layout, fed: boolean, clock?: "batch"}} Place
+ */
+
+/**
+ * One draw call. `reads` and `writes` give arena slots for even and odd steps; `layers` says which layers of the slot are render targets,
+ * "slot" the layer of the batch in flight.
+ * @typedef {object} Draw
+ * @property {KernelSource} source
+ * @property {{name: string, slots: [number, number], clock?: "batch"}[]} reads
+ * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
+ * @property {number} width @property {number} height of the viewport
+ */
+
+/**
+ * A tensor that a kernel reads under a name of its own; where it is not stored, what it is computed from.
+ * @typedef {{name: string, place: Place, type?: "int", computed?: {kind: "affine"|"affine_grad_input", relu: boolean, inner: KernelRead[]}}} KernelRead
+ */
+
+/** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @returns {KernelRead[]} */
+const fetched = (reads) => reads.flatMap((read) => (read.computed ? fetched(read.computed.inner) : [read]));
+
+/** The first of the reads that fetches from the same textures: they share its sampler. @param {KernelRead[]} reads @param {KernelRead} read */
+const samplerOf = (reads, { place }) => /** @type {KernelRead} */ (reads.find((other) => other.place.slots.join() === place.slots.join())).name;
+
+/** Computed reads, each behind those that it is computed from. @param {KernelRead[]} reads @returns {import("./shader_source.js").ComputedRead[]} */
+const computedOf = (reads) =>
+  reads.flatMap(({ name, place, computed }) => (computed ? [...computedOf(computed.inner), { name, layout: place.layout, kind: computed.kind, relu: computed.relu }] : []));
+
+/**
+ * @param {Arena} arena @param {string} kernel name of its file @param {any} parts as Lowering.draw takes them
+ * @returns {Draw}
+ * @throws {EngineError} too_large where one fragment would loop too often
+ */
+export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
+  const target = arena.slots[writes[0].slots[0]];
+  const fetches = fetched(reads);
+  if (trips > MAX_TRIPS) {
+    throw new EngineError("too_large", `model: ${kernel} would loop ${trips} times in one fragment; at most ${MAX_TRIPS} are safe on every driver`, { field: "model" });
+  }
+  return {
+    source: {
+      shader: `${kernel}.frag.glsl`,
+      defines,
+      reads: fetches.map((read) => {
+        const { name, place, type } = read;
+        const { width, height } = arena.slots[place.slots[0]];
+        return { name, sampler: samplerOf(fetches, read), layout: place.layout, width, height, fed: place.fed, type };
+      }),
+      computed: computedOf(reads),
+      writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
+      domain,
+      width: target.width,
+    },
+    reads: fetches.filter((read) => samplerOf(fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
+    writes: writes.map((/** @type {any} */ { slots, layers, clock }) => ({ slots, layers, clock })),
+    width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
+    height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
+  };
+}

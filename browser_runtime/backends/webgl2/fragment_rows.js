@@ -1,0 +1,29 @@
+// Fragment rows: how many rows of a tensor one fragment writes, by what suits the device.
+
+/** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
+
+/**
+ * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
+ * states, of weight gradients that are stored.
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number}} RowsWanted
+ */
+
+/**
+ * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
+ * and has fragments enough of a large one to share more fetches among 8 rows.
+ * @type {{software: RowsWanted, gpu: RowsWanted}}
+ */
+export const ROWS = {
+  software: { activation: 4, weight: 4, gradient: 8 },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8 },
+};
+/** Fragments of a draw below which they are few, and from which on they are many. */
+const FEW_FRAGMENTS = 128;
+const MANY_FRAGMENTS = 4096;
+
+/** @param {RowsChoice} choice @param {number} rows @param {number} texelsPerRow @returns {number} rows a fragment */
+export function rowsFor(choice, rows, texelsPerRow) {
+  if (typeof choice === "number") return choice;
+  if ((rows / choice.many) * texelsPerRow >= MANY_FRAGMENTS) return choice.many;
+  return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
+}

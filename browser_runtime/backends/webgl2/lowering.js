@@ -1,0 +1,184 @@
+// Lowering: one phase of a plan on one device: where its tensors lie, and what its kernels ask for to make their draws.
+import { makeDraw } from "./draw.js";
+import { rowsFor } from "./fragment_rows.js";
+import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment } from "./layout.js";
+
+/** @import { Arena } from "./arena.js" */
+/** @import { Draw, KernelRead, Place } from "./draw.js" */
+/** @import { RowsWanted } from "./fragment_rows.js" */
+/** @import { Layout } from "./layout.js" */
+/** @import { Phase } from "../../plan/plan.js" */
+
+/** Batches in flight whose row losses are kept until one draw sums them all. */
+const MAX_SLOTS = 64;
+const ROW_LOSS_BYTES = 8 << 20;
+
+/** The slot of what is not stored. */
+const NOWHERE = -1;
+
+const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
+
+/** @param {Phase} phase @param {string} name */
+export function tensorOf({ tensors }, name) {
+  const tensor = tensors.get(name);
+  if (!tensor) throw new Error(`no tensor ${name}`);
+  return tensor;
+}
+
+/** The lowering of one phase; kernels/ asks it for what it needs. */
+export class Lowering {
+  /**
+   * @param {object} context
+   * @param {Arena} context.arena
+   * @param {number} context.maxDrawBuffers
+   * @param {RowsWanted} context.wanted
+   * @param {number} context.batchRows aligned rows of a batch
+   * @param {number} context.maxArrayLayers
+   * @param {number[]} context.shared textures that phases share
+   * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
+   * @param {Phase} context.phase
+   */
+  constructor({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows, shared, fixed, phase }) {
+    this.arena = arena;
+    this.maxDrawBuffers = maxDrawBuffers;
+    this.wanted = wanted;
+    this.batchRows = batchRows;
+    this.maxArrayLayers = maxArrayLayers;
+    /** Batches in flight: as many as the row losses may keep. */
+    this.slots = 0;
+    this.shared = shared;
+    this.places = new Map(fixed);
+    this.phase = phase;
+    /** Textures that only the next draw reads, so that one may serve many. @type {number[]} */
+    this.scratches = [];
+    this.assign();
+  }
+
+  /** Places what lives only within the phase. */
+  assign() {
+    const { phase, batchRows, maxDrawBuffers, wanted } = this;
+    const lossGroup = phase.groups.find(makesLoss);
+    const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
+    const tensors = [];
+    const maxSize = this.arena.maxSize;
+    const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
+      this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    for (const [name, { first, last }] of phase.lifetimes) {
+      const { kind, shape, batched, bias } = tensorOf(phase, name);
+      if (kind === "rows") continue;
+      if (kind === "statistics") {
+        // Written beside buffers, as large as they are.
+        const layout = layoutOf({ rows: 1, columns: shape[0], layers: 1 }, maxSize);
+        keep(name, this.arena.own(name, layout), layout);
+        continue;
+      }
+      if (!batched) {
+        tensors.push({ name, first, last, layout: layoutOf({ ...matrixOf(shape), layers: rowsPerFragment(4, maxDrawBuffers), bias }, maxSize) });
+        continue;
+      }
+      // A texel of row losses has 4 lanes, and is a render target of the same draw. Those of many batches are as large as this one's texture,
+      // which therefore is no larger than it must be.
+      const beside = besideRowLosses.has(name);
+      const columns = columnsOf(shape);
+      const wish = rowsFor(wanted.activation, batchRows, ceilDiv(columns.columns, columns.pixels * 4) * columns.pixels);
+      const layers = rowsPerFragment(beside ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
+      const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
+      if (beside) keep(name, this.arena.own(name, layout), layout);
+      else tensors.push({ name, first, last, layout });
+    }
+    const slots = this.arena.share(tensors, this.shared);
+    for (const { name, layout } of tensors) {
+      keep(name, /** @type {number} */ (slots.get(name)), layout);
+    }
+    // Rows and columns of what is not stored are counted all the same.
+    for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
+  }
+
+  /** @param {string} name @returns {Place} */
+  place(name) {
+    const place = this.places.get(name);
+    if (!place) throw new Error(`${name} has no place`);
+    return place;
+  }
+
+  /** @param {string} name */
+  layout(name) {
+    return this.place(name).layout;
+  }
+
+  /** The domain of a draw that ends in the loss: that of the gradient it writes, or as many rows as a texel of row losses has lanes.
+   * @param {string} z */
+  lossDomain(z) {
+    const outputs = this.phase.groups.find(makesLoss)?.outputs;
+    const gradient = outputs?.dx ?? outputs?.dz;
+    if (gradient) return this.layout(gradient);
+    return layoutOf({ rows: this.batchRows, ...columnsOf(tensorOf(this.phase, z).shape), layers: 4 }, this.arena.maxSize);
+  }
+
+  /** @param {string} name */
+  tensor(name) {
+    return tensorOf(this.phase, name);
+  }
+
+  /** @param {Parameters<typeof layoutOf>[0]} matrix */
+  measure(matrix) {
+    return layoutOf(matrix, this.arena.maxSize);
+  }
+
+  /** A place for what one draw hands to the next. @param {string} name @param {Layout} layout */
+  scratch(name, layout) {
+    const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.scratches).get(name));
+    this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    return { name, layout };
+  }
+
+  /** @param {string} alias @param {string} name @returns {KernelRead} */
+  read(alias, name) {
+    const how = this.phase.computed.get(name);
+    if (!how) return { name: alias, place: this.place(name) };
+    const { product, activation } = how;
+    const { x, dy, w } = product.inputs;
+    const inner = x
+      ? [this.read(`${alias}_X`, x), this.read(`${alias}_W`, w)]
+      : [this.read(`${alias}_DY`, dy), this.read(`${alias}_W`, w), ...(activation ? [this.read(`${alias}_Y`, activation.inputs.y)] : [])];
+    return { name: alias, place: this.place(name), computed: { kind: x ? "affine" : "affine_grad_input", relu: activation !== null, inner } };
+  }
+
+  /** What an earlier draw of the same batch wrote where `write` says. @param {string} alias @param {string} name @returns {KernelRead} */
+  readNew(alias, name) {
+    const place = this.place(name);
+    return { name: alias, place: { ...place, slots: [place.slots[1], place.slots[0]] } };
+  }
+
+  /** The new value of a parameter or state goes where the next step reads it. @param {string} alias @param {string} name */
+  write(alias, name) {
+    const { slots, layout, clock } = this.place(name);
+    return { name: alias, slots: /** @type {[number, number]} */ ([slots[1], slots[0]]), layers: /** @type {number|"slot"} */ (layout.layers), clock };
+  }
+
+  /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
+  writeRows(alias, name, domain) {
+    this.slots ||= Math.max(1, Math.min(MAX_SLOTS, this.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / (domain.texels * 16))));
+    const layout = { ...domain, layers: this.slots };
+    let place = this.places.get(name);
+    if (!place) {
+      // As large as the other targets of the draw; those of an evaluation have only each other.
+      const gradient = [...this.places.values()].find((p) => p.layout === domain);
+      const slot = this.arena.own(name, layout, { like: gradient && this.arena.slots[gradient.slots[0]] });
+      place = { slots: [slot, slot], layout, fed: false };
+      this.places.set(name, place);
+    }
+    return { name: alias, slots: place.slots, layers: /** @type {number|"slot"} */ ("slot") };
+  }
+
+  /**
+   * @param {string} kernel name of its file
+   * `trips`: of all loops of one fragment together, at most.
+   * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
+   *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout}} parts
+   * @returns {Draw}
+   */
+  draw(kernel, { trips, defines, reads, writes, domain }) {
+    return makeDraw(this.arena, kernel, { trips, defines, reads, writes, domain });
+  }
+}

@@ -1,0 +1,256 @@
+// Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
+import { pack, unpack } from "./layout.js";
+import { readLater } from "./readback.js";
+
+/** @import { Device } from "./device.js" */
+/** @import { Place } from "./draw.js" */
+/** @import { Lowered } from "./lower.js" */
+
+export class Tensors {
+  /** @param {Device} device @param {Lowered} lowered */
+  constructor(device, lowered) {
+    this.device = device;
+    this.gl = device.gl;
+    this.lowered = lowered;
+    this.sizes = lowered.sizes;
+    const before = device.live.textureBytes;
+    /** @type {WebGLTexture[]} */
+    this.textures = lowered.textures.map((size) => device.createTexture(size));
+    this.bytes = device.live.textureBytes - before;
+    /** Which of the ping-pong textures holds the parameters: every step changes it. */
+    this.parity = 0;
+    /** Which of them holds what every batch changes; the same where a step has one batch. */
+    this.half = 0;
+    /** What is bound, by texture unit. @type {(WebGLTexture|null)[]} */
+    this.bound = [];
+    /** For reads of whole tensors: a framebuffer for each layer. @type {Map<string, WebGLFramebuffer[]>} */
+    this.readers = new Map();
+  }
+
+  /** Of both clocks: what tells which textures are read and written. */
+  get state() {
+    return this.parity | (this.half << 1);
+  }
+
+  /** @param {string} name @returns {Place} */
+  place(name) {
+    const place = this.lowered.places.get(name);
+    if (!place) throw new Error(`no tensor ${name}`);
+    return place;
+  }
+
+  /**
+   * Writes rows of the data set.
+   * @param {string} name @param {number} firstRow @param {ArrayLike<number>} values [rows, columns]
+   */
+  writeData(name, firstRow, values) {
+    const { slots, layout } = this.place(`${name}.data`);
+    const { columns, texelsPerRow } = layout;
+    const rows = values.length / columns;
+    const texels = pack({ ...layout, rows, folded: false }, values, null, { width: texelsPerRow, height: rows });
+    if (layout.folded) this.upload(slots[0], firstRow * texelsPerRow, texels, false);
+    else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
+  }
+
+  /** Numbers of a row. @param {string} name */
+  columns(name) {
+    return this.place(`${name}.stage`).layout.columns;
+  }
+
+  /**
+   * Writes a batch among those that are trained on.
+   * @param {string} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
+   */
+  writeEpoch(name, first, values) {
+    const { slots, layout } = this.place(`${name}.epoch`);
+    const { layers, texelsPerRow, folded } = layout;
+    const rows = values.length / layout.columns;
+    const groups = this.sizes.batch / layers;
+    const count = groups * texelsPerRow;
+    const texels = pack({ ...layout, rows, blockRows: rows, folded: true }, values, null, { width: count, height: 1 });
+    for (let layer = 0; layer < layers; layer++) {
+      const part = texels.subarray(layer * count * 4, (layer + 1) * count * 4);
+      if (folded) this.upload(slots[0], (first / layers) * texelsPerRow, part, false, layer);
+      else this.uploadBox(slots[0], { x: 0, y: first / layers, width: texelsPerRow, height: groups }, part, false, layer);
+    }
+  }
+
+  /** Writes rows into the staging tensor. @param {string} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
+  writeStage(name, values) {
+    const { slots, layout } = this.place(`${name}.stage`);
+    const rows = values.length / layout.columns;
+    this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.textures[slots[0]]));
+  }
+
+  /** Uploads consecutive texels of a layer of a folded texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer] */
+  upload(slot, first, texels, int, layer = 0) {
+    const { width } = this.lowered.textures[slot];
+    const lanes = int ? 1 : 4;
+    const count = texels.length / lanes;
+    for (let done = 0; done < count; ) {
+      const x = (first + done) % width;
+      const y = Math.floor((first + done) / width);
+      // The rest of a line that was begun, then whole lines, then the beginning of one.
+      const lines = x === 0 ? Math.floor((count - done) / width) : 0;
+      const size = lines > 0 ? lines * width : Math.min(width - x, count - done);
+      const box = { x, y, width: lines > 0 ? width : size, height: Math.max(1, lines) };
+      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), int, layer);
+      done += size;
+    }
+  }
+
+  /**
+   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box
+   * @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer]
+   */
+  uploadBox(slot, { x, y, width, height }, texels, int, layer = 0) {
+    const { gl, device } = this;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
+    this.bound[0] = null;
+    const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer();
+    const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, format, type, view);
+  }
+
+  /** @param {number} slot @param {Float32Array} texels [layers, height, width, 4] */
+  uploadAll(slot, texels) {
+    const { gl, device } = this;
+    const { width, height, layers } = this.lowered.textures[slot];
+    const { format, type, view } = device.transfer(texels.buffer);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
+    this.bound[0] = null;
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, 0, width, height, layers, format, type, /** @type {any} */ (view));
+  }
+
+  /** @param {string} name a parameter, state or buffer @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
+  writeParameter(name, data, bias) {
+    const place = this.place(name);
+    const { slots, layout } = place;
+    this.uploadAll(slotOf(place, this.state), pack(layout, data, bias, this.lowered.textures[slots[0]]));
+  }
+
+  /**
+   * Reads a tensor as it is now, synchronously.
+   * @param {string} name @param {number} [parity] of the step whose value is wanted
+   * @returns {{data: Float32Array, bias: Float32Array|null, texels: Float32Array}} `texels`: all that the texture holds, padding too
+   */
+  readTensor(name, parity = this.parity) {
+    const { gl, device } = this;
+    const place = this.place(name);
+    const { layout } = place;
+    // Both clocks turn where the other value is asked for.
+    const slot = slotOf(place, this.state ^ (parity === this.parity ? 0 : 3));
+    const { width, height, layers } = this.lowered.textures[slot];
+    const texels = new Float32Array(layers * width * height * 4);
+    for (let layer = 0; layer < layers; layer++) {
+      const framebuffer = device.createFramebuffer([{ texture: this.textures[slot], layer }]);
+      const { format, type, view } = device.transfer(texels.buffer);
+      const size = width * height * 4;
+      gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view).subarray(layer * size, (layer + 1) * size));
+      device.deleteFramebuffer(framebuffer);
+    }
+    device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
+    return { ...unpack(layout, texels, { width, height }), texels };
+  }
+
+  /**
+   * Reads rows of the epoch's batches, synchronously.
+   * @param {string} name @param {number} first a row that starts a batch @param {number} rows @returns {Float32Array} [rows, columns]
+   */
+  readEpoch(name, first, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(`${name}.epoch`);
+    const { width } = this.lowered.textures[slots[0]];
+    const [from, count] = [(first / layout.layers) * layout.texelsPerRow, Math.ceil(rows / layout.layers) * layout.texelsPerRow];
+    const [top, bottom] = [Math.floor(from / width), Math.ceil((from + count) / width)];
+    // A plain texture is as wide as a row, so that in both the texels of some groups follow each other.
+    const lines = new Float32Array((bottom - top) * width * 4);
+    const texels = new Float32Array(layout.layers * count * 4);
+    const { format, type, view } = device.transfer(lines.buffer);
+    for (let layer = 0; layer < layout.layers; layer++) {
+      const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer }]);
+      gl.readPixels(0, top, width, bottom - top, format, type, /** @type {any} */ (view));
+      device.deleteFramebuffer(framebuffer);
+      const start = (from - top * width) * 4;
+      texels.set(lines.subarray(start, start + count * 4), layer * count * 4);
+    }
+    device.checkAlive();
+    this.bound.length = 0;
+    return unpack({ ...layout, rows, blockRows: rows, folded: true }, texels, { width: count, height: 1 }).data;
+  }
+
+  /**
+   * Reads the first rows of a tensor as the draws submitted so far leave it, without stalling.
+   * @param {string} name @param {number} rows
+   * @returns {Promise<Float32Array>} [rows, columns]
+   */
+  async readTensorLater(name, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(name);
+    const { layers, columns, folded, texels, texelsPerRow, groups } = layout;
+    const texture = this.lowered.textures[slots[0]];
+    // A texture that tensors share may be larger than this one.
+    const width = folded ? Math.min(texture.width, texels) : texelsPerRow;
+    const height = folded ? Math.ceil(texels / texture.width) : groups;
+    if (!this.readers.has(name)) {
+      this.readers.set(name, Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.textures[slots[0]], layer }])));
+    }
+    const reads = /** @type {WebGLFramebuffer[]} */ (this.readers.get(name)).map((framebuffer) => {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+      return readLater(device, { x: 0, y: 0, width, height });
+    });
+    const size = width * height * 4;
+    const all = new Float32Array(layers * size);
+    (await Promise.all(reads)).forEach((read, layer) => all.set(read, layer * size));
+    return unpack(layout, all, { width, height }).data.subarray(0, rows * columns);
+  }
+
+  /**
+   * Reads the row losses of the first batch in flight.
+   * @param {string} name of a `rows` tensor @param {number} rows @returns {Float64Array} [rows]
+   */
+  readRows(name, rows) {
+    const { gl, device } = this;
+    const { slots, layout } = this.place(name);
+    const { width, height } = this.lowered.textures[slots[0]];
+    const texels = new Float32Array(width * height * 4);
+    const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer: 0 }]);
+    const { format, type, view } = device.transfer(texels.buffer);
+    gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view));
+    device.deleteFramebuffer(framebuffer);
+    device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
+    // A texel holds the parts of `perTexel` rows that one column texel makes: the rows of a fragment of the draw that writes it.
+    const writer = this.lowered.phases.train.flat().find(({ writes }) => writes.some((write) => write.slots[0] === slots[0]));
+    const perTexel = writer ? writer.source.domain.layers : 1;
+    const out = new Float64Array(rows);
+    for (let row = 0; row < rows; row++) {
+      const first = Math.floor(row / perTexel) * (layout.folded ? layout.texelsPerRow : width);
+      for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * 4 + (row % perTexel)];
+    }
+    return out;
+  }
+
+  /** Throws where what was read last may not be real. */
+  checkAlive() {
+    this.device.checkAlive();
+    // The texture of a probe took the place of whatever was bound.
+    this.bound.length = 0;
+  }
+
+  dispose() {
+    for (const framebuffer of [...this.readers.values()].flat()) this.device.deleteFramebuffer(framebuffer);
+    this.textures.forEach((texture, slot) => this.device.deleteTexture(texture, this.lowered.textures[slot]));
+    this.readers.clear();
+    this.textures = [];
+  }
+}
+
+/** The slot of a place in a state of the two clocks: bit 0 is that of steps, bit 1 of batches.
+ * @param {{slots: [number, number], clock?: "batch"}} place @param {number} state */
+export const slotOf = ({ slots, clock }, state) => slots[/** @type {0|1} */ (clock === "batch" ? state >> 1 : state & 1)];

@@ -1,0 +1,55 @@
+// Checkpoint: all that a session needs to go on from a step, as a safetensors file.
+import { EngineError } from "../errors.js";
+import { decode, encode } from "./safetensors.js";
+import { checkWeights, readWeights, writeWeights } from "./weights.js";
+
+/** @import { Session } from "./session.js" */
+
+/** Before the names of the best validation's weights in a checkpoint. */
+const BEST = "best/";
+
+/** All that training needs to go on bit for bit. @param {Session} session @returns {Uint8Array<ArrayBuffer>} safetensors */
+export function encodeCheckpoint(session) {
+  const { plan, executable } = session;
+  const tensors = session.getWeights();
+  for (const state of plan.states) Object.assign(tensors, readWeights(plan, executable, state));
+  for (const [name, tensor] of Object.entries(session.progress.bestWeights ?? {})) tensors[BEST + name] = tensor;
+  const stopping = session.progress.stopping && { early_stopping: session.progress.stopping.state };
+  return encode(tensors, { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping });
+}
+
+/**
+ * @param {Session} session @param {Uint8Array} bytes a checkpoint
+ * @returns {{step: number, bitExact: boolean}} whether training goes on with the same bits: the plan key is the same
+ */
+export function restoreCheckpoint(session, bytes) {
+  const { plan, executable } = session;
+  const { tensors, metadata } = decode(bytes);
+  if (metadata.spec !== specKeyOf(session)) {
+    const message = `checkpoint: it belongs to another model or training set-up, ${metadata.spec}; this session's is ${specKeyOf(session)}`;
+    throw new EngineError("data_invalid", message, { field: "checkpoint" });
+  }
+  const step = Number(metadata.step);
+  if (!(Number.isInteger(step) && step >= 0 && step <= session.totalSteps)) {
+    throw new EngineError("data_invalid", `checkpoint: its step is ${metadata.step}; legal: 0 to ${session.totalSteps}`, { field: "checkpoint" });
+  }
+  // All is checked before anything is written: a checkpoint that is refused leaves the session as it was.
+  const states = ["", ...plan.states];
+  for (const state of states) checkWeights(plan, tensors, state);
+  const stop = session.progress.stopping?.prepare(metadata.early_stopping);
+  const kept = Object.entries(tensors).flatMap(([name, tensor]) => (name.startsWith(BEST) ? [[name.slice(BEST.length), tensor]] : []));
+  const best = kept.length > 0 ? Object.fromEntries(kept) : null;
+  if (best) checkWeights(plan, best, "");
+  for (const state of states) writeWeights(plan, executable, tensors, state);
+  stop?.();
+  session.progress.restart(best);
+  session.pipeline.restart(step);
+  session.startFrom(tensors);
+  return { step: session.step, bitExact: metadata.planKey === session.planKey };
+}
+
+/** What must be equal for a checkpoint to make sense. @param {Session} session */
+function specKeyOf({ spec, rows }) {
+  const { model, loss, optimizer, train, data } = spec;
+  return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, data?.normalize ?? null, rows]);
+}

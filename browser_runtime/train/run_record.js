@@ -1,0 +1,39 @@
+// Run record: what a session says of itself: what it ran on, what it cost, where its validations stand.
+import { countParameters } from "./weights.js";
+
+/** @import { Point } from "./pipeline.js" */
+/** @import { Session } from "./session.js" */
+
+/** What a run ran on and what it cost; bytes of this run's textures. `validation`: step and metrics of the last validation, or of the one whose
+ * weights were restored.
+ * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
+ *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
+ *   normalization: {kind?: string, offset: number[], scale: number[]}|null,
+ *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
+
+/** All but the normalization, which does not change and may be long. @param {Session} session @returns {Omit<RunRecord, "normalization">} */
+export function runRecord(session) {
+  const { progress } = session;
+  const { renderer, software } = session.device.record;
+  return {
+    backend: "webgl2",
+    renderer,
+    software,
+    planKey: session.planKey,
+    validation: progress.validated,
+    early_stopping: progress.stopping && {
+      metric: progress.stopping.metric,
+      best: progress.stopping.best?.[progress.stopping.metric] ?? null,
+      best_step: progress.stopping.best?.step ?? null,
+      stopped: progress.stopping.stopped,
+      restored: progress.restored,
+    },
+    parameters: countParameters(session.plan),
+    drawsPerStep: session.executable.train.length,
+    glCallsPerStep: session.pipeline.glCallsPerStep,
+    plannedTextureBytes: session.executable.lowered.bytes,
+    peakTextureBytes: session.executable.tensors.bytes,
+    textures: session.executable.lowered.textures.length,
+    timings: { ...session.timings, steps: session.pipeline.steps },
+  };
+}
