@@ -9,6 +9,9 @@ from flask import request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from texelgrad.errors import Fault, Invalid, TooLarge
+from texelgrad.jsonable import is_deeper
+
+_MAX_DEPTH = 100  # a spec has about ten; what is far deeper would overflow whoever walks through it
 
 
 def read_json(max_bytes: int, setting: str | None = None) -> Any:
@@ -21,9 +24,19 @@ def read_json(max_bytes: int, setting: str | None = None) -> Any:
     if request.mimetype != "application/json":
         raise Invalid([Fault("Content-Type", "is not JSON", request.mimetype, "application/json")])
     try:
-        return json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
+        value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    except ValueError as error:
         raise Invalid([Fault("(the whole)", f"is not JSON: {error}", None, "RFC 8259")]) from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    if is_deeper(value, _MAX_DEPTH):
+        raise _too_deep()
+    return value
+
+
+def _too_deep() -> Invalid:
+    legal = f"at most {_MAX_DEPTH} lists and objects inside one another"
+    return Invalid([Fault("(the whole)", "is nested too deeply", None, legal)])
 
 
 def too_large(max_bytes: int, setting: str | None, size: int | None = None) -> TooLarge:

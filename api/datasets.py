@@ -22,6 +22,7 @@ from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
 from texelgrad.repository import uploads
 from texelgrad.rows import Columns
+from texelgrad.spec_forms import is_label
 from texelgrad.store import read_rows, store_dataset
 
 routes = Routes("datasets")
@@ -74,9 +75,10 @@ def stored(dataset_id: str, name: str, *, new: bool) -> Response:
 
 def name_faults(name: str) -> list[Fault]:
     """What is wrong with a data set's name."""
-    if 1 <= len(name) <= 200 and name.isprintable():
+    if is_label(name):
         return []
-    return [Fault("name", "is too long or has control characters", name[:200], "1 to 200 printable")]
+    legal = "1 to 200 characters, no control characters"
+    return [Fault("name", "is too long or has control characters", name[:200], legal)]
 
 
 def _arrays(given: dict[str, str]) -> tuple[list[NamedArray], str]:

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 
 from texelgrad.spec import JobSpec
+from texelgrad.spec_forms import WORDS
 
 TARGET = Path(__file__).resolve().parent.parent / "browser_runtime" / "nn" / "spec_schema.js"
-HEADER = "// The job spec as JSON Schema. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.\n"
+HEADER = "// The job spec as JSON Schema, and its patterns in words. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.\n"
 
 
 def render() -> str:
     """The file's text, the same for the same schema."""
     schema = json.dumps(JobSpec.model_json_schema(), indent=2, sort_keys=True, ensure_ascii=True)
-    return f"{HEADER}export const specSchema = {schema};\n"
+    words = json.dumps(WORDS, indent=2, ensure_ascii=True)
+    return f"{HEADER}export const specSchema = {schema};\n\nexport const patternWords = {words};\n"
 
 
 if __name__ == "__main__":

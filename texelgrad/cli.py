@@ -12,6 +12,7 @@ import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from texelgrad import __version__
+from texelgrad.cli_database import command_database
 from texelgrad.cli_jobs import COMMANDS, figure, print_json, table_columns, weight_format, writable
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
@@ -65,12 +66,8 @@ def serve(host: str | None, port: int | None, data_dir: Path | None) -> None:
 @main.command()
 def migrate() -> None:
     """Bring the database's schema up to date. `serve` does that by itself."""
-    from texelgrad.config import Settings
-    from texelgrad.db import Database, upgrade
-
-    database = Database(Settings.load().database)
-    upgrade(database)
-    database.close()
+    with command_database(make=True):
+        pass
     console.print("the schema is up to date")
 
 
@@ -150,6 +147,8 @@ def _read_spec(path: Path) -> dict[str, Any]:
         spec = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise click.ClickException(f"{path} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise click.ClickException(f"{path} is nested too deeply") from error
     if not isinstance(spec, dict):
         raise click.ClickException(f"{path} holds no JSON object")
     return spec

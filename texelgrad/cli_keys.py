@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 import click
 
+from texelgrad.cli_database import command_database
 from texelgrad.console import Readable
-
-if TYPE_CHECKING:
-    from texelgrad.db import Database
 
 _ROLES = ("admin", "user", "read")
 
@@ -41,7 +35,7 @@ def create(
     from texelgrad.repository import keys as repository
 
     new = new_key()
-    with _database() as db, db.write() as session:
+    with command_database(make=True) as db, db.write() as session:
         key = repository.create_key(
             session,
             owner,
@@ -64,7 +58,7 @@ def list_(owner: str | None) -> None:
     from texelgrad.times import time_text
 
     rows = [("id", "key", "state", "role", "owner", "created", "last used", "name")]
-    with _database() as db, db.read() as session:
+    with command_database() as db, db.read() as session:
         for key in repository.list_keys(session, owner):
             created, used = ((time_text(at) or "never")[:16] for at in (key.created_at, key.used_at))
             state = "revoked" if key.revoked_at else "valid"
@@ -80,20 +74,6 @@ def revoke(key_id: str) -> None:
     """Make a key worthless at once, with the browser sessions that it opened."""
     from texelgrad.repository import keys as repository
 
-    with _database() as db, db.write() as session:
+    with command_database() as db, db.write() as session:
         repository.revoke_key(session, key_id)
     click.echo(f"{key_id} is revoked")
-
-
-@contextmanager
-def _database() -> Generator[Database]:
-    """The service's database, with its schema up to date."""
-    from texelgrad.config import Settings
-    from texelgrad.db import Database, upgrade
-
-    database = Database(Settings.load().database)
-    try:
-        upgrade(database)
-        yield database
-    finally:
-        database.close()

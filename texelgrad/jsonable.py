@@ -31,3 +31,16 @@ def jsonable(value: Any) -> Any:
 def to_float(value: float | str) -> float:
     """The number that `number` wrote."""
     return _NON_FINITE[value] if isinstance(value, str) else value
+
+
+def is_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects stand more than `limit` deep inside one another; needs no stack for it."""
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        holders = [cast(Any, item) for item in level if isinstance(item, (dict, list))]
+        if not holders:
+            return False
+        level = [
+            inner for holder in holders for inner in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+    return True

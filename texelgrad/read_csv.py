@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.rows import Columns, Spool, Upload
+from texelgrad.spec_forms import is_label
 
 _MAX_FAULTS = 20  # that are told; the rest is counted
 _MAX_COLUMNS = 65_536
@@ -114,6 +115,9 @@ class _Targets:
             return [Fault(field, message, cell[:100], "a finite number, or the name of a class")]
         if number is not None:
             self._numbers += 1
+        elif not is_label(cell):
+            legal = "up to 200 characters, no control characters"
+            return [Fault(field, "is a name that can't be shown", cell[:100], legal)]
         elif cell not in self._names and len(self._names) >= _MAX_CLASSES:
             return [Fault(field, "is one name too many", cell[:100], f"at most {_MAX_CLASSES} classes")]
         else:

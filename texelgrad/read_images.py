@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from texelgrad.errors import Fault, Invalid
 from texelgrad.rows import Spool, Upload
+from texelgrad.spec_forms import is_label
 from texelgrad.zips import UNREADABLE, is_plausible
 
 _SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -77,8 +78,9 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
             faults.append(Fault(name, "is not in the folder of a class, as others are", None, legal))
         elif path.suffix.lower() not in _SUFFIXES:
             faults.append(Fault(name, "is no image", path.suffix[:20], ", ".join(_SUFFIXES)))
-        elif len(_class_of(item)) > 200 or not _class_of(item).isprintable():
-            faults.append(Fault(name, "has a class that can't be shown", None, "up to 200 printable"))
+        elif _class_of(item) and not is_label(_class_of(item)):
+            legal = "up to 200 characters, no control characters"
+            faults.append(Fault(name, "has a class that can't be shown", None, legal))
         elif not is_plausible(item) or item.file_size > _MAX_FILE_BYTES:
             faults.append(Fault(name, "is too large", item.file_size, f"at most {_MAX_FILE_BYTES} bytes"))
         if len(faults) >= _MAX_FAULTS:

@@ -18,7 +18,7 @@ from texelgrad.network import held_input, held_output, output_shape, shape_fault
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.spec_fields import MAX_STEPS
-from texelgrad.spec_metrics import score_faults
+from texelgrad.spec_metrics import score_faults, unmeasured_faults
 from texelgrad.splits import split_rows
 
 Sections = Mapping[str, Any]
@@ -173,6 +173,8 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[F
         if y is not None and data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
         train_rows, validation_rows = split_rows(x.rows, data.validation)
+        if not validation_rows and not data.validation.fraction:
+            yield from unmeasured_faults(spec.get("metrics", ()))
         if model and _shapes(model):
             units = math.prod(output_shape(model.input, model.layers))
             yield from score_faults(spec.get("metrics", ()), validation_rows, units)

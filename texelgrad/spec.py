@@ -25,16 +25,11 @@ from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
 from texelgrad.spec_fields import MAX_STEPS, Float32, Label, Later, Name, NullMeans, Strict, Whole, available
+from texelgrad.spec_forms import TIME
 from texelgrad.spec_metrics import EarlyStopping, Metrics, metric_faults, stopping_faults
 from texelgrad.spec_weights import FineTune, Predict, weights_faults
 
 SPEC_VERSION = 1
-
-
-_RFC3339 = (
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
-    r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-)
 
 
 class Model(Strict):
@@ -124,7 +119,7 @@ class JobSpec(Strict):
     )
     throttle: Later = None
     inspect: Later = None
-    deadline: Annotated[str, Field(pattern=_RFC3339)] | None = Field(
+    deadline: Annotated[str, Field(pattern=TIME)] | None = Field(
         default=None, description="Aborted if still queued then; with an offset: 2027-01-31T18:00:00Z."
     )
 

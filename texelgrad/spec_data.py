@@ -10,6 +10,7 @@ from pydantic import Field
 from texelgrad.errors import Fault
 from texelgrad.losses import CLASS_LOSSES
 from texelgrad.spec_fields import Strict
+from texelgrad.spec_forms import DATASET_ID
 
 _Row = Annotated[int, Field(ge=0, lt=2**31)]
 _Range = Annotated[list[_Row], Field(min_length=2, max_length=2)]
@@ -43,7 +44,7 @@ class Validation(Strict):
 class Data(Strict):
     """Where the rows come from; in a page they are handed over instead, and both are null."""
 
-    dataset: Annotated[str, Field(pattern=r"^ds_[0-9a-z]{26}$")] | None = None
+    dataset: Annotated[str, Field(pattern=DATASET_ID)] | None = None
     synthetic: Synthetic | None = None
     validation: Validation = Field(default_factory=Validation)
     normalize: Literal["none", "standard", "minmax", "inherit"] = Field(

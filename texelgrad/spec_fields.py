@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from texelgrad.spec_forms import LABEL, NAME
 from texelgrad.spec_legal import NOT_AVAILABLE
 
 MAX_STEPS = 2**31 - 1
@@ -75,8 +76,8 @@ Whole = BeforeValidator(_no_bool)
 """Beside a Literal of numbers: true and false are none."""
 
 Float32 = Annotated[float, Field(allow_inf_nan=False, le=FLOAT32_MAX)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
-Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Name = Annotated[str, Field(pattern=NAME)]
+Label = Annotated[str, Field(max_length=200, pattern=LABEL)]
 
 
 class Strict(BaseModel):

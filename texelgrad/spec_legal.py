@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from texelgrad.spec_forms import WORDS
+
 Schema = dict[str, Any]
 NOT_AVAILABLE = "notavailable"
 """Type of the error for what the schema names already and the service does not do yet."""
@@ -49,8 +51,8 @@ def _describe_one(schema: Schema, name: str, root: Schema) -> str:
         limits = range_of(schema, name)
         return f"{noun}, {limits}" if limits else noun
     if kind == "string":
-        form = f" that matches {schema['pattern']}" if "pattern" in schema else ""
-        return f"{noun}{form}" + _length(schema, "Length", " characters", ", " if form else " of ")
+        form = WORDS.get(schema.get("pattern", ""))
+        return (form or noun) + _length(schema, "Length", " characters", ", " if form else " of ")
     if kind == "array":
         return noun + _length(schema, "Items", _elements(schema, root), " of ")
     if kind == "object":

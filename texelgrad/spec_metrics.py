@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from texelgrad.errors import Fault
 from texelgrad.losses import CLASS_LOSSES
 from texelgrad.spec_fields import Float32, Strict
+from texelgrad.spec_forms import MEASURED
 
 MAX_CONFUSION_CLASSES = 100
 DEFAULT_K = 5
@@ -53,7 +54,7 @@ Metrics = Annotated[list[MetricName | MetricOptions], Field(max_length=10)]
 class EarlyStopping(Strict):
     """Stops once a metric of the validation rows has not improved for `patience` validations."""
 
-    metric: Annotated[str, Field(pattern=r"^val_[a-z0-9_]{1,40}$")] = "val_loss"
+    metric: Annotated[str, Field(pattern=MEASURED)] = "val_loss"
     patience: Annotated[int, Field(ge=1, le=2**31 - 1)]
     min_delta: Annotated[Float32, Field(ge=0)] = Field(
         default=0.0, description="A change of no more than this is no improvement."
@@ -86,14 +87,23 @@ def metric_faults(
             yield from _loss_faults(field, metric, loss, units)
 
 
+def _legal(loss: str) -> Iterator[str]:
+    """The metrics that go with a loss."""
+    for kind in get_args(MetricName):
+        fits = (loss in CLASS_LOSSES) != (kind in _OF_VALUES)
+        if fits and (kind != "top_k_accuracy" or loss == "softmax_cross_entropy"):
+            yield kind
+
+
 def _loss_faults(field: str, metric: MetricOptions, loss: str, units: int | None) -> Iterator[Fault]:
     kind = metric.type
     if (loss in CLASS_LOSSES) == (kind in _OF_VALUES):
-        needs = "values, not classes" if kind in _OF_VALUES else "classes"
-        yield Fault(field, f"{kind} needs a loss over {needs}", kind, f"none of it with {loss}")
+        measures, over = ("values", "classes") if kind in _OF_VALUES else ("classes", "values")
+        message = f"{kind} measures {measures}, but {loss} is a loss over {over}"
+        yield Fault(field, message, kind, ", ".join(_legal(loss)))
         return
     if kind == "top_k_accuracy" and loss != "softmax_cross_entropy":
-        yield Fault(field, f"{kind} needs softmax_cross_entropy", kind, f"none of it with {loss}")
+        yield Fault(field, f"{kind} needs softmax_cross_entropy", kind, ", ".join(_legal(loss)))
     elif units is None:
         return
     elif kind == "top_k_accuracy" and (metric.k or DEFAULT_K) >= units:
@@ -117,6 +127,14 @@ def score_faults(
         if metric.type == "auc" and scores > MAX_SCORES:
             message = f"auc keeps a score for each of {validation_rows} validation rows and {units} outputs"
             yield Fault(f"metrics.{index}", message, scores, f"at most {MAX_SCORES} scores, or none of it")
+
+
+def unmeasured_faults(metrics: Sequence[MetricName | MetricOptions]) -> Iterator[Fault]:
+    """Metrics where no row is kept for validation. Of a new job only: stored ones measure nothing, and run."""
+    if metrics:
+        names = [options_of(metric).type for metric in metrics]
+        legal = "[], or data.validation with a fraction or rows"
+        yield Fault("metrics", "are measured on validation rows, and there are none", names, legal)
 
 
 def stopping_faults(

@@ -9,15 +9,16 @@ from pydantic import Field
 
 from texelgrad.errors import Fault
 from texelgrad.spec_fields import Name, Strict
+from texelgrad.spec_forms import JOB_ID, WEIGHTS_ID
 
-_Job = Annotated[str, Field(pattern=r"^job_[0-9a-z]{26}$")]
+_Job = Annotated[str, Field(pattern=JOB_ID)]
 
 
 class FineTune(Strict):
     """Initial weights by the names of layers; all other layers begin as the seed gives them."""
 
     job: _Job | None = Field(default=None, description="An earlier job that has succeeded.")
-    weights: Annotated[str, Field(pattern=r"^art_[0-9a-z]{26}$")] | None = Field(
+    weights: Annotated[str, Field(pattern=WEIGHTS_ID)] | None = Field(
         default=None, description="A file that POST /v1/weights took."
     )
     layers: Annotated[list[Name], Field(min_length=1, max_length=1000)] | None = Field(

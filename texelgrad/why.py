@@ -61,6 +61,11 @@ class WorkerFacts:
     fault: str | None
 
 
+def takes_jobs(worker: WorkerFacts) -> bool:
+    """Whether it will claim again, now or when it has done what it does."""
+    return worker.state not in ("stopped", "broken", "draining") and not worker.draining
+
+
 @dataclass(frozen=True)
 class AttemptFacts:
     """What matters of one try."""
@@ -87,7 +92,7 @@ class JobFacts:
     wait_s: float  # until it may be claimed; 0: now
     deadline_s: float | None  # until then it must have been claimed
     cancel_requested: bool
-    ahead: int  # jobs of its queue that are older and can be claimed
+    ahead: int  # jobs of its queue that are older and that a worker which is there may take first
     attempts: Sequence[AttemptFacts]
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 import click
 from rich.table import Table
 
+from texelgrad.cli_database import command_database
 from texelgrad.console import Readable, console
-
-if TYPE_CHECKING:  # the command needs no database unless it is used
-    from texelgrad.db import Database
 
 
 @click.group(cls=Readable)
@@ -28,7 +22,7 @@ def list_() -> None:
     table = Table(box=None)
     for heading in ("id", "state", "attempt", "renderer"):
         table.add_column(heading, no_wrap=heading == "id")
-    with _database() as database, database.read() as session:
+    with command_database() as database, database.read() as session:
         for worker in repository.list_workers(session):
             if worker.state != "stopped":
                 table.add_row(worker.id, worker.state, worker.attempt_id, worker.renderer)
@@ -42,19 +36,6 @@ def drain(worker_id: str, undo: bool) -> None:
     """Let a worker finish its job and take no other: it can be stopped then without losing work."""
     from texelgrad import repository
 
-    with _database() as database, database.write() as session:
+    with command_database() as database, database.write() as session:
         repository.request_drain(session, worker_id, draining=not undo)
     click.echo(f"{worker_id} takes jobs again" if undo else f"{worker_id} takes no more jobs")
-
-
-@contextmanager
-def _database() -> Generator[Database]:
-    """The database of the settings."""
-    from texelgrad.config import Settings
-    from texelgrad.db import Database
-
-    database = Database(Settings.load().database)
-    try:
-        yield database
-    finally:
-        database.close()

@@ -6,7 +6,7 @@ import { MAX_ORTHOGONAL } from "./initializers.js";
 import { losses, lossOf, lossType } from "./losses.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
-import { specSchema } from "./spec_schema.js";
+import { patternWords, specSchema } from "./spec_schema.js";
 import { weightsFaults } from "./spec_weights.js";
 
 /** @typedef {{field: string, value: unknown, message: string}} Fault */
@@ -27,6 +27,9 @@ const types = {
   null: (v) => v === null,
 };
 
+/** What a pattern asks for. @param {string} pattern */
+const inWords = (pattern) => patternWords[/** @type {keyof typeof patternWords} */ (pattern)] ?? "of another form";
+
 /** One keyword's test, and what to say where it fails. @type {Record<string, (value: any, limit: any) => string|null>} */
 const keywords = {
   type: (v, type) => (types[type](v) ? null : `must be ${type === "object" || type === "array" || type === "integer" ? "an" : "a"} ${type}`.replace("a null", "null")),
@@ -42,7 +45,7 @@ const keywords = {
   minItems: (v, limit) => (v.length >= limit ? null : `must have at least ${limit} items`),
   maxItems: (v, limit) => (v.length <= limit ? null : `must have at most ${limit} items`),
   maxProperties: (v, limit) => (Object.keys(v).length <= limit ? null : `must have at most ${limit} fields`),
-  pattern: (v, pattern) => (new RegExp(pattern, "u").test(v) ? null : `must match ${pattern}`),
+  pattern: (v, pattern) => (new RegExp(pattern, "u").test(v) ? null : `must be ${inWords(pattern)}`),
 };
 
 /** What a reference stands for. @param {Schema} schema @returns {Schema} */
@@ -81,7 +84,7 @@ function checkFields(schema, value, field, faults) {
     if (Object.hasOwn(properties, name)) continue;
     const pattern = patternProperties && Object.entries(patternProperties).find(([p]) => new RegExp(p, "u").test(name));
     if (pattern) out[name] = check(/** @type {Schema} */ (pattern[1]), value[name], at(name), faults);
-    else faults.push({ field: at(name), value: value[name], message: `is unknown; legal: ${Object.keys(properties).join(", ") || `names like ${Object.keys(patternProperties ?? {})}`}` });
+    else faults.push({ field: at(name), value: value[name], message: `is unknown; legal: ${Object.keys(properties).join(", ") || Object.keys(patternProperties ?? {}).map(inWords).join(", ")}` });
   }
   for (const [name, property] of Object.entries(/** @type {Record<string, Schema>} */ (properties))) {
     // Null, where it is legal, stands for the default.

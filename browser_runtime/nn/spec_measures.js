@@ -17,7 +17,8 @@ export function measureFaults(spec, fault) {
     if (metrics.slice(0, i).some((other) => other.type === type)) fault(field, type, `${type} is named twice; legal: each metric once`);
     if (k !== null && type !== "top_k_accuracy") fault(`${field}.k`, k, `is no option of ${type}; legal: null`);
     if (average !== null && !AVERAGED.includes(/** @type {string} */ (type))) fault(`${field}.average`, average, `is no option of ${type}; legal: null`);
-    if (losses[lossType(spec)].of !== of) fault(field, type, `needs a loss over ${of}`);
+    const over = losses[lossType(spec)].of;
+    if (over !== of) fault(field, type, `measures ${of}, but ${lossType(spec)} is a loss over ${over}`);
     else if (type === "top_k_accuracy" && lossType(spec) !== "softmax_cross_entropy") fault(field, type, "needs softmax_cross_entropy");
   });
   const { fraction, rows } = spec.data.validation;

@@ -1,4 +1,4 @@
-// The job spec as JSON Schema. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.
+// The job spec as JSON Schema, and its patterns in words. Generated from texelgrad/spec.py by scripts/write_schema.py; don't edit.
 export const specSchema = {
   "$defs": {
     "ActivationLayer": {
@@ -4362,7 +4362,7 @@ export const specSchema = {
     "name": {
       "default": "",
       "maxLength": 200,
-      "pattern": "^[^\\x00-\\x1f\\x7f]*$",
+      "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$",
       "title": "Name",
       "type": "string"
     },
@@ -4430,7 +4430,7 @@ export const specSchema = {
       "patternProperties": {
         "^[A-Za-z][A-Za-z0-9_-]{0,63}$": {
           "maxLength": 200,
-          "pattern": "^[^\\x00-\\x1f\\x7f]*$",
+          "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$",
           "type": "string"
         }
       },
@@ -4454,4 +4454,14 @@ export const specSchema = {
   ],
   "title": "JobSpec",
   "type": "object"
+};
+
+export const patternWords = {
+  "^[A-Za-z][A-Za-z0-9_-]{0,63}$": "a letter, then up to 63 letters, digits, _ or -",
+  "^[^\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$": "text without control characters",
+  "^ds_[0-9a-z]{26}$": "the id of a data set, ds_...",
+  "^job_[0-9a-z]{26}$": "the id of a job, job_...",
+  "^art_[0-9a-z]{26}$": "the id of uploaded weights, art_...",
+  "^val_[a-z0-9_]{1,40}$": "val_loss, or val_ and the name of a metric",
+  "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$": "a time with an offset, such as 2027-01-31T18:00:00Z"
 };

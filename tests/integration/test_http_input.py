@@ -151,7 +151,7 @@ def test_pages_of_datasets(client: FlaskClient):
         (b"", "?format=npz", ["file"]),
         (b"not a zip", "?format=npz", ["file"]),
         (npz(x=X, y=Y)[:-20], "?format=npz", ["file"]),
-        (npz(x=X), "", ["file"]),
+        (npz(y=Y), "", ["file"]),
         (npz(x=X, y=Y, z=Y), "", ["file"]),
         (bomb(), "", ["file"]),
         (flipped(), "", ["x"]),
@@ -176,7 +176,7 @@ def test_pages_of_datasets(client: FlaskClient):
         (lying_npz("__import__('os')"), "", ["x"]),
         (b"", "?format=csv&target=a", ["file"]),
         (b"a,b\n", "?target=a", ["file"]),
-        (b"a,b\n1,2\n", "", ["target"]),
+        (b"\x00\xff", "", ["file"]),
         (b"a,b\n1,2\n", "?target=c", ["target"]),
         (b"a\n1\n", "?target=a", ["file"]),
         (b"a,a\n1,2\n", "?target=a", ["file"]),
@@ -448,3 +448,30 @@ def test_openapi_names_every_route(client: FlaskClient):
     text = json.dumps(description)
     for reference in {part.split('"')[0] for part in text.split('"$ref": "')[1:]}:
         assert reference.removeprefix("#/components/schemas/") in schemas, reference
+
+
+@pytest.mark.parametrize("depth", [101, 900, 100_000])
+@pytest.mark.parametrize("around", [("[", "]"), ('{"a":', "}")])
+def test_json_that_is_nested_too_deeply(client: FlaskClient, depth: int, around: tuple[str, str]):
+    """In words and not in Python's; a hundred levels are only a wrong spec."""
+    opening, closing = around
+
+    def post(levels: int) -> Any:
+        body = opening * levels + "1" + closing * levels
+        return client.post("/v1/jobs", data=body, content_type="application/json").get_json()["errors"]
+
+    (fault,) = post(depth)
+    assert (fault["field"], fault["message"]) == ("(the whole)", "is nested too deeply")
+    assert "at most 100" in fault["legal"]
+    assert "nested" not in str(post(100))
+
+
+@pytest.mark.parametrize("split", [{}, {"validation": {"fraction": 0}}])
+def test_metrics_without_validation_rows(client: FlaskClient, split: dict[str, Any]):
+    """They are measured on nothing else: better refused than never there."""
+    spec = spec_for(upload_points(client), metrics=["accuracy", {"type": "f1"}])
+    (fault,) = client.post("/v1/jobs", json={**spec, "data": {**spec["data"], **split}}).get_json()["errors"]
+    assert (fault["field"], fault["value"]) == ("metrics", ["accuracy", "f1"])
+    assert "data.validation" in fault["legal"]
+    kept = {**spec, "data": {**spec["data"], "validation": {"fraction": 0.2}}}
+    assert client.post("/v1/jobs", json=kept).status_code == 202

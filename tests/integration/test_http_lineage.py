@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 from texelgrad import repository
 from texelgrad.config import Settings
 from texelgrad.db import Database
-from texelgrad.models import Artifact, ArtifactChunk, Job
+from texelgrad.models import Artifact, ArtifactChunk, Job, Worker
 from texelgrad.repository.sweep import sweep_artifacts
 from texelgrad.times import parse_time, time_text
 
@@ -328,6 +328,31 @@ def test_why(client: FlaskClient, db: Database):
     finish(db, claimed, "failed", "non_finite_loss", "loss is NaN at step 3")
     assert codes(first) == ["non_finite_loss", "attempt_lost"]
     assert "learning rate" in get(client, f"/v1/jobs/{first}/why")["summary"]
+
+
+def test_jobs_that_nobody_takes_are_not_ahead(client: FlaskClient, db: Database):
+    """Those that need a GPU where no worker has one, or whose deadline has passed; with a GPU they count again."""
+    post_job(client, allow_software=False)
+    overdue = post_job(client, deadline=time_text(time.time_ns() // 1000 + 3600 * 1_000_000))["id"]
+    with db.write() as session:
+        session.execute(update(Job).where(Job.id == overdue).values(deadline_at=1))
+    last = post_job(client)["id"]
+
+    def place() -> int:
+        return get(client, f"/v1/jobs/{last}/why")["queue_position"]
+
+    def worker(name: str, state: str, *, software: bool) -> None:
+        with db.write() as session:
+            repository.touch_worker(session, name, host="h", pid=1, queue="gpu", state=state)
+            session.execute(update(Worker).where(Worker.id == name).values(software=software))
+
+    assert place() == 2
+    worker("soft", "busy", software=True)
+    assert place() == 1
+    worker("hard", "broken", software=False)
+    assert place() == 1
+    worker("hard", "busy", software=False)
+    assert place() == 2
 
 
 def test_workers_and_data_sets_by_filter(client: FlaskClient, db: Database):

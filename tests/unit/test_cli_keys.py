@@ -39,9 +39,42 @@ def test_create_list_revoke():
 
 
 def test_a_key_that_is_not_there():
+    run("create")
     result = run("revoke", "key_none")
     assert result.exit_code == 1
     assert "there is no key key_none" in result.output
+
+
+@pytest.mark.parametrize(
+    "words", [("workers", "list"), ("workers", "drain", "w"), ("keys", "list"), ("keys", "revoke", "k")]
+)
+def test_without_a_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]):
+    """One line says where it was looked for and what names another; nothing is made. `migrate` makes it."""
+    monkeypatch.setenv("TEXELGRAD_DATABASE_URL", "")
+    monkeypatch.setenv("TEXELGRAD_DATA_DIR", str(tmp_path / "none"))
+    result = CliRunner().invoke(cli.main, words)
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert str(tmp_path / "none" / "texelgrad.db") in result.stderr
+    assert "TEXELGRAD_DATA_DIR" in result.stderr
+    assert not (tmp_path / "none").exists()
+    assert CliRunner().invoke(cli.main, ["migrate"]).exit_code == 0
+    assert "Unavailable" not in CliRunner().invoke(cli.main, words).stderr
+
+
+def test_a_database_that_can_not_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Not migrated, not a database, not reachable: one line each, without the password."""
+    (tmp_path / "old.db").touch()
+    (tmp_path / "odd.db").write_text("something else " * 100)
+    for address, complaint in (
+        (f"sqlite:///{tmp_path / 'old.db'}", "texelgrad migrate"),
+        (f"sqlite:///{tmp_path / 'odd.db'}", "file is not a database"),
+        ("postgresql://somebody:secret@127.0.0.1:1/none", "connection"),
+    ):
+        monkeypatch.setenv("TEXELGRAD_DATABASE_URL", address)
+        result = CliRunner().invoke(cli.main, ["workers", "list"])
+        assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+        assert complaint in result.stderr
+        assert "secret" not in result.stderr
 
 
 def test_hashes_are_of_the_whole_key():

@@ -64,6 +64,7 @@ def test_separators(separator: str):
         ("a,species\n1,x\n2,3\n4,y\n", "species", "line 2, column species", "no number, as others are"),
         ("a,species\n1,x\n2,\n", "species", "line 3, column species", "is empty"),
         ("a,species\n1,nan\n", "species", "line 2, column species", "not a finite number"),
+        ("a,species\n1,x\u202ey\n", "species", "line 2, column species", "name that can't be shown"),
         ("a,species\nred,x\n", "species", "line 2, column a", "not a finite number"),
     ],
 )

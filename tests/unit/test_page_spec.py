@@ -229,7 +229,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("model.layers.0.bias_init", "twos", "model.layers.0.bias_init", "ones"),
     ("model", {"input": [2048], "layers": [{"type": "dense", "units": 2048, "init": "orthogonal"}, {"type": "dense", "units": 3}]}, "model.layers.0.init", "2147483648"),
     ("model.layers.0.use_bias", 0, "model.layers.0.use_bias", "boolean"),
-    ("model.layers.0.name", "a b", "model.layers.0.name", "A-Z"),
+    ("model.layers.0.name", "a b", "model.layers.0.name", "up to 63 letters"),
     ("model.layers.0.name", "dense_2", "model.layers.0.name", ""),
     ("model.layers.1.activation", "sigmoid", "model.layers.1.activation", "linear"),
     ("model.layers.1.units", 1, "model.layers.1.units", "at least 2"),

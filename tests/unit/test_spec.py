@@ -6,7 +6,8 @@ import copy
 import json
 import math
 import subprocess
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -103,7 +104,7 @@ def test_xavier_is_glorot():
         ("nonsense", 1, "nonsense", "one of spec_version, name"),
         ("spec_version", 2, "spec_version", "1"),
         ("spec_version", True, "spec_version", "1"),
-        ("tags", {"a b": "x"}, "tags.a b", "a string that matches ^[A-Za-z]"),
+        ("tags", {"a b": "x"}, "tags.a b", "a letter, then up to 63 letters, digits, _ or -"),
         (
             "model.layers.1",
             {"type": "conv2d", "filters": 1, "kernel": "3"},
@@ -122,9 +123,12 @@ def test_xavier_is_glorot():
             "model.layers.1.padding",
             "valid or same, or a list of 2 elements",
         ),
-        ("name", "a\x00b", "name", "a string that matches"),
+        ("name", "a\x00b", "name", "text without control characters, at most 200 characters"),
+        ("name", "cod\u202egpj", "name", "text without control characters"),
+        ("name", "a\u2067b", "name", "text without control characters"),
+        ("tags", {"a": "\u200f"}, "tags.a", "text without control characters"),
         ("name", "x" * 201, "name", "at most 200 characters"),
-        ("tags", {"a": 1}, "tags.a", "a string"),
+        ("tags", {"a": 1}, "tags.a", "text without control characters, at most 200"),
         ("tags", {f"t{i}": "x" for i in range(33)}, "tags", "an object of at most 32 fields"),
         ("model", MISSING, "model", "an object with input, layers"),
         ("model.input", [], "model.input", "a list of 1 to 4 integers"),
@@ -154,7 +158,7 @@ def test_xavier_is_glorot():
         ("model.layers.1.bias_init", "twos", "model.layers.1.bias_init", "zeros or ones, or a number"),
         ("model.layers.1.bias_init", -1e39, "model.layers.1.bias_init", "-3.40282e+38 <= bias_init"),
         ("model.layers.1.use_bias", 0, "model.layers.1.use_bias", "true or false"),
-        ("model.layers.1.name", "a b", "model.layers.1.name", "a string that matches"),
+        ("model.layers.1.name", "a b", "model.layers.1.name", "a letter, then up to 63 letters"),
         (
             "model.layers.1.unit",
             3,
@@ -235,7 +239,7 @@ def test_xavier_is_glorot():
         ("model.layers.1.trainable", 0, "model.layers.1.trainable", "true or false"),
         ("model.layers.1.lr_multiplier", 0, "model.layers.1.lr_multiplier", "0 < lr_multiplier"),
         ("optimizer.schedule.min_lr", -1, "optimizer.schedule.min_lr", "0 <= min_lr <="),
-        ("data.dataset", "digits", "data.dataset", "a string that matches"),
+        ("data.dataset", "digits", "data.dataset", "the id of a data set, ds_..."),
         ("data.validation.fraction", 1, "data.validation.fraction", "0 <= fraction < 1"),
         ("data.validation.fraction", -0.1, "data.validation.fraction", "0 <= fraction < 1"),
         ("data.normalize", "robust", "data.normalize", "none, standard, minmax or inherit"),
@@ -262,8 +266,8 @@ def test_xavier_is_glorot():
         ("limits.max_attempts", 11, "limits.max_attempts", "1 <= max_attempts <= 10"),
         ("throttle", 1, "throttle", "null, or leave it out"),
         ("inspect", 1, "inspect", "null, or leave it out"),
-        ("deadline", 1, "deadline", "a string"),
-        ("deadline", "2027-01-31", "deadline", "a string that matches"),
+        ("deadline", 1, "deadline", "a time with an offset"),
+        ("deadline", "2027-01-31", "deadline", "a time with an offset"),
     ],
 )
 def test_one_fault(path: str, value: Any, field: str, legal: str):
@@ -362,3 +366,34 @@ def test_the_schema_agrees_with_validation():
     validator = jsonschema.Draft202012Validator(JobSpec.model_json_schema())
     assert not list(validator.iter_errors(parse_spec(GOOD).model_dump()))
     assert list(validator.iter_errors(with_value("model.layers.1.unit", 3)))
+
+
+def test_a_metric_of_the_other_kind_of_loss_names_those_that_go_with_it():
+    (fault,) = faults_of({**GOOD, "metrics": ["r2"]})
+    assert fault.message == "r2 measures values, but softmax_cross_entropy is a loss over classes"
+    assert fault.legal == "accuracy, top_k_accuracy, precision, recall, f1, auc, confusion_matrix"
+
+
+def test_every_pattern_has_words():
+    """Whoever is told what is legal need not read regular expressions."""
+    from texelgrad.spec_forms import WORDS
+
+    def patterns(schema: Any) -> Iterator[str]:
+        if isinstance(schema, dict):
+            fields = cast(dict[str, Any], schema)
+            yield from fields.get("patternProperties", {})
+            for name, value in fields.items():
+                if name == "pattern" and isinstance(value, str):
+                    yield value
+                yield from patterns(value)
+        elif isinstance(schema, list):
+            for item in cast(list[Any], schema):
+                yield from patterns(item)
+
+    assert {*patterns(JobSpec.model_json_schema())} == {*WORDS}
+
+
+@pytest.mark.parametrize("name", ["naïve", "مرحبا", "👩\u200d🔬", "می\u200cخواهم"])
+def test_names_in_any_script(name: str):
+    """Joiners belong to the writing of many; only what turns the text around it is refused."""
+    assert parse_spec({**GOOD, "name": name}).name == name

@@ -9,7 +9,7 @@ from texelgrad.db import now_us
 from texelgrad.domain import JobState
 from texelgrad.models import Job, Worker
 from texelgrad.repository.jobs import attempts_of
-from texelgrad.why import AttemptFacts, JobFacts, WorkerFacts
+from texelgrad.why import AttemptFacts, JobFacts, WorkerFacts, takes_jobs
 
 _SEEN_US = 60 * 1_000_000  # a worker that was silent for longer counts as gone
 
@@ -17,6 +17,10 @@ _SEEN_US = 60 * 1_000_000  # a worker that was silent for longer counts as gone
 def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
     """The job with its tries and its place in the queue, and the workers of that queue."""
     now = now_us(session)
+    seen = session.scalars(
+        select(Worker).where(Worker.queue == job.queue, Worker.seen_at >= now - _SEEN_US).order_by(Worker.id)
+    )
+    workers = [WorkerFacts(w.id, w.state, w.draining, w.software, w.fault) for w in seen]
     attempts = [
         AttemptFacts(a.number, a.state, a.cause, a.message, a.worker_id, a.resumed_from_step)
         for a in attempts_of(session, job.id)
@@ -32,21 +36,22 @@ def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
         wait_s=max(0, job.eligible_at - now) / 1e6,
         deadline_s=None if job.deadline_at is None else max(0, job.deadline_at - now) / 1e6,
         cancel_requested=job.cancel_requested_at is not None,
-        ahead=_ahead(session, job, now) if job.state == JobState.QUEUED else 0,
+        ahead=_ahead(session, job, workers, now) if job.state == JobState.QUEUED else 0,
         attempts=attempts,
     )
-    workers = session.scalars(
-        select(Worker).where(Worker.queue == job.queue, Worker.seen_at >= now - _SEEN_US).order_by(Worker.id)
-    )
-    return facts, [WorkerFacts(w.id, w.state, w.draining, w.software, w.fault) for w in workers]
+    return facts, workers
 
 
-def _ahead(session: Session, job: Job, now: int) -> int:
-    """Claimable jobs of the same queue that claim_next takes before this one."""
+def _ahead(session: Session, job: Job, workers: list[WorkerFacts], now: int) -> int:
+    """Jobs of the same queue that claim_next may take before this one, for the workers that are there."""
     query = select(func.count()).where(
         Job.queue == job.queue,
         Job.state == JobState.QUEUED,
         Job.eligible_at <= now,
+        or_(Job.deadline_at.is_(None), Job.deadline_at >= now),
         or_(Job.created_at < job.created_at, (Job.created_at == job.created_at) & (Job.id < job.id)),
     )
+    taking = [worker for worker in workers if takes_jobs(worker)]
+    if taking and not job.needs_hardware and all(worker.software for worker in taking):
+        query = query.where(Job.needs_hardware.is_(False))  # nobody who is there takes those
     return session.scalar(query) or 0
