@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from texelgrad.errors import Fault
 from texelgrad.layers.base import (
     MAX_TRIPS,
-    ROWS,
     Extent,
     LayerBase,
     LayerShape,
@@ -27,6 +26,8 @@ from texelgrad.layers.window import Padding, Padding1d, slide
 
 class _Pool2d(LayerBase):
     """One value a channel and place of a window."""
+
+    _stored: ClassVar[int] = 1
 
     size: Pair
     stride: Pair | None = Field(default=None, description="Defaults to the size.")
@@ -48,17 +49,18 @@ class _Pool2d(LayerBase):
             message = "a window may not lie in the padding alone"
             raise Refused(Fault(f"{field}.padding", message, self.padding, f"below the size {list(window)}"))
         output = (*size, shape[2])
-        return LayerShape(shape, output), Value(output, output)
+        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
+        """Trips over a window."""
+        yield from _window_faults(pair(self.size), f"{field}.size")
 
 
 class MaxPool2d(_Pool2d):
     """Largest element of each window."""
 
     type: Literal["max_pool2d"]
-
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """Trips over a window, or, where a gradient goes back, over all windows that an element stands in."""
-        yield from _largest_faults(shape, pair(self.size), pair(self.stride), f"{field}.size")
+    _stored: ClassVar[int] = 2  # with the winner of each window
 
 
 class AvgPool2d(_Pool2d):
@@ -66,13 +68,11 @@ class AvgPool2d(_Pool2d):
 
     type: Literal["avg_pool2d"]
 
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
-        """Trips over a window."""
-        yield from _sum_faults(pair(self.size), f"{field}.size")
-
 
 class _Pool1d(LayerBase):
     """One value a channel and place of a window over a sequence."""
+
+    _stored: ClassVar[int] = 1
 
     size: Extent
     stride: Extent | None = Field(default=None, description="Defaults to the size.")
@@ -95,17 +95,18 @@ class _Pool1d(LayerBase):
             message = "a window may not lie in the padding alone"
             raise Refused(Fault(f"{field}.padding", message, self.padding, f"below the size {self.size}"))
         output = (places, channels)
-        return LayerShape((length, channels), output), Value(output, output)
+        return LayerShape((length, channels), output, stored=self._stored), Value(output, output)
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
+        """Trips over a window."""
+        yield from _window_faults((1, self.size), f"{field}.size")
 
 
 class MaxPool1d(_Pool1d):
     """Largest element of each window over a sequence."""
 
     type: Literal["max_pool1d"]
-
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """As max_pool2d with one row."""
-        yield from _largest_faults(shape, (1, self.size), (1, self.stride or 1), f"{field}.size")
+    _stored: ClassVar[int] = 2  # with the winner of each window
 
 
 class AvgPool1d(_Pool1d):
@@ -113,30 +114,28 @@ class AvgPool1d(_Pool1d):
 
     type: Literal["avg_pool1d"]
 
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
-        """Trips over a window."""
-        yield from _sum_faults((1, self.size), f"{field}.size")
-
 
 class _GlobalPool1d(LayerBase):
     """One value a channel: a row of each sequence."""
+
+    _stored: ClassVar[int] = 1
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """One window over the whole sequence."""
         shape = sequence_shape(values[0], self, field)
         output = (shape[1],)
-        return LayerShape(shape, output), Value(output, output)
+        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """Trips over a window."""
+        yield from _window_faults((1, shape.input[0]), field)
 
 
 class GlobalMaxPool1d(_GlobalPool1d):
     """Largest element of each channel of a sequence."""
 
     type: Literal["global_max_pool1d"]
-
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """As one window of a max_pool1d."""
-        row = 1, shape.input[0]
-        yield from _largest_faults(shape, row, row, field)
+    _stored: ClassVar[int] = 2  # with the winner of each window
 
 
 class GlobalAvgPool1d(_GlobalPool1d):
@@ -144,30 +143,28 @@ class GlobalAvgPool1d(_GlobalPool1d):
 
     type: Literal["global_avg_pool1d"]
 
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """As one window of an avg_pool1d."""
-        yield from _sum_faults((1, shape.input[0]), field)
-
 
 class _GlobalPool2d(LayerBase):
     """One value a channel: a row of each image."""
+
+    _stored: ClassVar[int] = 1
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """One window over the whole image."""
         shape = image_shape(values[0], self, field)
         output = (shape[2],)
-        return LayerShape(shape, output), Value(output, output)
+        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+
+    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
+        """Trips over a window."""
+        yield from _window_faults((shape.input[0], shape.input[1]), field)
 
 
 class GlobalMaxPool2d(_GlobalPool2d):
     """Largest element of each channel."""
 
     type: Literal["global_max_pool2d"]
-
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """As one window of a max_pool2d."""
-        image = shape.input[0], shape.input[1]
-        yield from _largest_faults(shape, image, image, field)
+    _stored: ClassVar[int] = 2  # with the winner of each window
 
 
 class GlobalAvgPool2d(_GlobalPool2d):
@@ -175,21 +172,8 @@ class GlobalAvgPool2d(_GlobalPool2d):
 
     type: Literal["global_avg_pool2d"]
 
-    def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
-        """As one window of an avg_pool2d."""
-        yield from _sum_faults((shape.input[0], shape.input[1]), field)
 
-
-def _largest_faults(
-    shape: LayerShape, size: tuple[int, int], stride: tuple[int, int], field: str
-) -> Iterator[Fault]:
-    windows = math.prod(math.ceil(size[axis] / stride[axis]) for axis in (0, 1))
-    if math.prod(size) * (ROWS * (1 + windows) if shape.trained else 1) > MAX_TRIPS:
-        message = "makes windows larger than one fragment can look through"
-        yield Fault(field, message, list(size), "a smaller one, or a larger stride")
-
-
-def _sum_faults(size: tuple[int, int], field: str) -> Iterator[Fault]:
+def _window_faults(size: tuple[int, int], field: str) -> Iterator[Fault]:
     if math.prod(size) > MAX_TRIPS:
-        message = "makes windows larger than one fragment can sum"
+        message = "makes windows larger than one fragment can look through"
         yield Fault(field, message, list(size), f"at most {MAX_TRIPS} elements")

@@ -52,16 +52,23 @@ export const kernels = {
     const pool = find(group, "max_pool2d_grad");
     const grad = find(group, "activation_grad");
     const dx = (grad ?? pool).outputs.dx;
-    const domain = lowering.layout(dx);
     const { taps, stride } = pool.attrs;
+    const defines = windowDefines(pool.attrs);
+    const winner = lowering.scratch(`${pool.outputs.dx}.winner`, lowering.layout(pool.inputs.y));
     return [
+      lowering.draw("max_pool2d", {
+        trips: area(taps),
+        defines: { ...defines, WINNER: 1 },
+        reads: [lowering.read("X", pool.inputs.x)],
+        writes: [lowering.write("Y", winner.name)],
+        domain: winner.layout,
+      }),
       lowering.draw("max_pool2d_grad", {
-        // For each of its rows, all taps, and the earlier elements of each window that it stands in.
-        trips: domain.layers * area(taps) * (1 + Math.ceil(taps[0] / stride[0]) * Math.ceil(taps[1] / stride[1])),
-        defines: { ...windowDefines(pool.attrs), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
-        reads: [lowering.read("X", pool.inputs.x), lowering.read("Y", pool.inputs.y), lowering.read("DY", pool.inputs.dy)],
+        trips: Math.ceil(taps[0] / stride[0]) * Math.ceil(taps[1] / stride[1]),
+        defines: { ...defines, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        reads: [lowering.read("WINNER", winner.name), ...(grad ? [lowering.read("Y", pool.inputs.y)] : []), lowering.read("DY", pool.inputs.dy)],
         writes: [lowering.write("DX", dx)],
-        domain,
+        domain: lowering.layout(dx),
       }),
     ];
   },
