@@ -51,7 +51,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     services = Services(
         settings=settings,
         db=Database(settings.database),
-        hints=Hints(Publisher(settings.broker)),
+        hints=Hints(Publisher(settings.broker), settings.max_hints),
         streams=streams.Limit(settings.max_streams),
         rates=RateLimit(),
     )

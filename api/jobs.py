@@ -75,14 +75,20 @@ def accepted(job: Job, new: bool) -> Response:
     if new:
         own.hints.send(job.queue)
     with own.db.read() as session:
-        view = _view(session, job)
+        view = job_view(job, [], _lacks(session, job)) if new else _view(session, job)
     return json_response(view, 202, Location=f"/v1/jobs/{job.id}", Retry_After="1")
 
 
 def _view(session: Session, job: Job) -> dict[str, Any]:
-    """The job with all that is known of it, and what it lacks where nobody can take it."""
-    lacks = waiting_for(*facts.facts_of(session, job)) if job.state == JobState.QUEUED else None
-    return job_view(job, repository.attempts_of(session, job.id), lacks)
+    """The job with all that is known of it."""
+    return job_view(job, repository.attempts_of(session, job.id), _lacks(session, job))
+
+
+def _lacks(session: Session, job: Job) -> dict[str, str] | None:
+    """What a queued job lacks where nobody can take it."""
+    if job.state != JobState.QUEUED:
+        return None
+    return waiting_for(job.queue, job.needs_hardware, facts.workers_of(session, job.queue))
 
 
 @routes.get("/jobs", "List jobs, the newest first")

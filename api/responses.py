@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from flask import Response, request
-
-from texelgrad.jsonable import jsonable
+from pydantic_core import to_json
 
 
 def json_response(body: Any, status: int = 200, **headers: str) -> Response:
     """An answer; underscores in the names of headers stand for hyphens."""
-    text = json.dumps(jsonable(body), separators=(",", ":"), allow_nan=False)
-    response = Response(text, status, mimetype="application/json")
+    response = Response(to_json(body, inf_nan_mode="strings"), status, mimetype="application/json")
     for name, value in headers.items():
         response.headers[name.replace("_", "-")] = value
     return response

@@ -6,16 +6,16 @@ import time
 from dataclasses import dataclass
 from typing import Any, cast
 
+from sqlalchemy.orm import Session
+
 from texelgrad.config import Settings
-from texelgrad.datasets import NamedArray, normalise
-from texelgrad.db import Database
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.initial_weights import find_weights, fit_faults, shapes_of, tensors_of
-from texelgrad.network import shape_faults
+from texelgrad.made_data import MadeData, describe
 from texelgrad.repository import datasets
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
 from texelgrad.spec import JobSpec, Model, check_spec
-from texelgrad.spec_data import Data, Synthetic
+from texelgrad.spec_data import Data
 from texelgrad.spec_weights import FineTune
 from texelgrad.times import parse_time
 
@@ -26,29 +26,28 @@ class Checked:
 
     spec: JobSpec
     infos: dict[str, ArrayInfo]  # x, perhaps y and w
-    synthetic: list[NamedArray]  # the data itself, where it is made up
+    synthetic: MadeData | None  # the data, where it is made up
     deadline_at: int | None  # in microseconds
     weights_artifact_id: str | None = None  # that it begins with
 
 
-def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Checked:
+def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> Checked:
     """Check a spec as it came; raises Invalid with every fault, of whatever kind."""
     spec, right, faults = check_spec(raw)
     faults.extend(limit_faults(right, settings))
     infos: dict[str, ArrayInfo] = {}
-    synthetic: list[NamedArray] = []
+    synthetic: MadeData | None = None
     data = cast(Data | None, right.get("data"))
     if data and data.synthetic and not data.dataset:
-        synthetic = _make(data.synthetic)
-        infos = {array.name: array.info for array in synthetic}
+        synthetic = describe(data.synthetic)
+        infos = {"x": synthetic.x, "y": synthetic.y}
     elif data and data.dataset and not data.synthetic:
-        with db.read() as session:
-            try:
-                datasets.get_dataset(session, owner_id, data.dataset)
-                infos = datasets.array_infos(session, data.dataset)
-            except NotFound:
-                legal = "an id that POST /v1/datasets gave"
-                faults.append(Fault("data.dataset", "there is no such data set", data.dataset, legal))
+        try:
+            datasets.get_dataset(session, owner_id, data.dataset)
+            infos = datasets.array_infos(session, data.dataset)
+        except NotFound:
+            legal = "an id that POST /v1/datasets gave"
+            faults.append(Fault("data.dataset", "there is no such data set", data.dataset, legal))
     elif isinstance(raw, dict) and ("data" not in raw or (data and not data.dataset)):
         message = "needs one of dataset and synthetic" if "data" in raw else "is missing"
         faults.append(Fault("data", message, None, "an object with dataset or synthetic"))
@@ -62,7 +61,7 @@ def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Chec
             legal = "a data set with y; of a table, uploaded with target=COLUMN"
             message = "has no targets y: it is for predictions"
             faults.append(Fault("data.dataset", message, data.dataset if data else None, legal))
-    weights_id, wrong = _weights(db, owner_id, right)
+    weights_id, wrong = _weights(session, owner_id, right)
     faults.extend(wrong)
     deadline_at, wrong = _deadline(right.get("deadline"))
     faults.extend(wrong)
@@ -71,19 +70,18 @@ def check_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Chec
     return Checked(spec, infos, synthetic, deadline_at, weights_id)
 
 
-def _weights(db: Database, owner_id: str, right: dict[str, Any]) -> tuple[str | None, list[Fault]]:
+def _weights(session: Session, owner_id: str, right: dict[str, Any]) -> tuple[str | None, list[Fault]]:
     """The file of weights that the job begins with, where it is to begin with some, and what is wrong with it."""
     fine_tune, predict = cast(FineTune | None, right.get("fine_tune")), right.get("predict")
     if fine_tune is None and predict is None:
         return None, []
     data = cast(Data | None, right.get("data"))
-    with db.read() as session:
-        found = find_weights(session, owner_id, fine_tune, predict, data.normalize if data else None)
-        if isinstance(found, Fault):
-            return None, [found]
-        shapes = shapes_of(session, found.id)
+    found = find_weights(session, owner_id, fine_tune, predict, data.normalize if data else None)
+    if isinstance(found, Fault):
+        return None, [found]
+    shapes = shapes_of(session, found.id)
     model = cast(Model | None, right.get("model"))
-    if model is None or any(shape_faults(model.input, model.layers)):
+    if model is None or model.network.faults:
         return found.id, []
     if predict is not None:
         layers = [str(layer.name) for layer, tensors in tensors_of(model) if tensors]
@@ -101,9 +99,3 @@ def _deadline(text: str | None) -> tuple[int | None, list[Fault]]:
         return None, [Fault("deadline", f"is no time: {error}", text, "2027-01-31T18:00:00Z")]
     passed = deadline_at <= time.time_ns() // 1000
     return deadline_at, [Fault("deadline", "has passed", text, "a time to come")] if passed else []
-
-
-def _make(synthetic: Synthetic) -> list[NamedArray]:
-    from texelgrad.synthetic import GENERATORS
-
-    return normalise(*GENERATORS[synthetic.kind](synthetic.rows, synthetic.seed))

@@ -15,6 +15,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from pydantic_core import to_json
 from sqlalchemy import Engine, create_engine, event, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -34,7 +35,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database and self.url.database != ":memory:":
             _make_private(Path(self.url.database))
-        self.engine = create_engine(self.url, **({} if self.is_sqlite else {"pool_pre_ping": True}))
+        options: dict[str, Any] = {} if self.is_sqlite else {"pool_pre_ping": True}
+        self.engine = create_engine(self.url, json_serializer=_json, **options)
         if self.is_sqlite:
             _tune_sqlite(self.engine)
         postgres = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -65,6 +67,10 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+
+def _json(value: Any) -> str:
+    return to_json(value).decode()
 
 
 def _make_private(path: Path) -> None:

@@ -19,7 +19,6 @@ from texelgrad.domain import JobState
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.layers.base import LayerBase
 from texelgrad.models import Artifact
-from texelgrad.network import trace
 from texelgrad.normalize import lacks_normalization
 from texelgrad.quota import Quota, check_bytes, check_disk
 from texelgrad.repository import current_attempt, get_job
@@ -143,7 +142,7 @@ def fit_faults(model: Model, shapes: Shapes, layers: Sequence[str] | None, field
 
 def tensors_of(model: Model) -> Iterator[tuple[LayerBase, Shapes]]:
     """Each layer, and the tensors that it trains or keeps, as files name them."""
-    for shape in trace(model.input, model.layers):
+    for shape in model.network.layers:
         layer = model.layers[shape.index]
         yield layer, {f"{layer.name}.{part}": size for part, size in layer.tensors(shape).items()}
 

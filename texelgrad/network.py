@@ -4,54 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from texelgrad.errors import Fault
 from texelgrad.layers import ActivationLayer, Flatten, Layer, Reshape
-from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value, init_faults
+from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Shape, Trainable, Value, init_faults
 
 INPUT = "input"
 RESERVED = (INPUT, "x", "target", "loss", "correct")
 """What a layer may not be called: the model's input, and tensors that every graph has."""
 
 
-def trace(model_input: Sequence[int], layers: Sequence[Layer]) -> list[LayerShape]:
-    """What the layers compute, where they fit each other (`shape_faults` is empty); flattening is nothing."""
-    return [found for found in _walk(model_input, layers) if isinstance(found, LayerShape)]
+@dataclass(frozen=True)
+class Network:
+    """What a model's layers compute. Where they don't fit each other, `faults` say why, and nothing else counts."""
+
+    faults: tuple[Fault, ...]
+    layers: tuple[LayerShape, ...]  # flattening is nothing
+    output: Shape  # of the last layer, as the user sees it
+    held_output: Shape  # the same as the engine holds it
+    held_input: Shape
 
 
-def shape_faults(model_input: Sequence[int], layers: Sequence[Layer]) -> Iterator[Fault]:
-    """Where a layer does not fit what it reads; what is behind such a layer is unknown."""
-    wiring = list(_wiring_faults(layers))
-    yield from wiring
-    if not wiring:
-        found = list(_walk(model_input, layers))
-        faults = [item for item in found if isinstance(item, Fault)]
-        yield from faults
-        shapes = [item for item in found if isinstance(item, LayerShape)]
-        for shape in shapes:
-            yield from init_faults(layers[shape.index], shape.weights, f"model.layers.{shape.index}")
-        if not faults and not any(shape.weights and not shape.frozen for shape in shapes):
-            yield Fault("model.layers", "no layer has weights to train", None, "one that is trainable")
-
-
-def output_shape(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
-    """Shape of the last layer's output, as the user sees it."""
+def infer_network(model_input: Sequence[int], layers: Sequence[Layer]) -> Network:
+    """Follow the shapes through a model, once; `Model.network` keeps the answer."""
+    if wiring := tuple(_wiring_faults(layers)):  # what is behind such a layer is unknown
+        return Network(wiring, (), (), (), ())
     values = dict[str, Value]()
-    for _ in _walk(model_input, layers, values):
-        pass
-    return values[str(layers[-1].name)].shape
+    found = list(_walk(model_input, layers, values))
+    faults = [item for item in found if isinstance(item, Fault)]
+    fitted = not faults
+    shapes = tuple(item for item in found if isinstance(item, LayerShape))
+    for shape in shapes:
+        faults.extend(init_faults(layers[shape.index], shape.weights, f"model.layers.{shape.index}"))
+    if fitted and not any(shape.weights and not shape.frozen for shape in shapes):
+        faults.append(Fault("model.layers", "no layer has weights to train", None, "one that is trainable"))
+    last = values.get(str(layers[-1].name))
+    output, held = (last.shape, last.held) if last else ((), ())
+    return Network(tuple(faults), shapes, output, held, values[INPUT].held)
 
 
-def held_output(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
-    """How the engine holds the last layer's output."""
-    values = dict[str, Value]()
-    for _ in _walk(model_input, layers, values):
-        pass
-    return values[str(layers[-1].name)].held
-
-
-def held_input(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
+def _held_input(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
     """How the engine holds the input: what is only ever read in another shape is uploaded so."""
     wiring = zip(layers, _wiring(layers), strict=True)
     wanted = {_wanted(layer, tuple(model_input)) for layer, names in wiring if INPUT in names}
@@ -97,11 +90,10 @@ def _wiring_faults(layers: Sequence[Layer]) -> Iterator[Fault]:
 
 
 def _walk(
-    model_input: Sequence[int], layers: Sequence[Layer], values: dict[str, Value] | None = None
+    model_input: Sequence[int], layers: Sequence[Layer], values: dict[str, Value]
 ) -> Iterator[LayerShape | Fault]:
     """What each layer computes, or why it does not fit; `values` is filled with what each makes."""
-    values = {} if values is None else values
-    values[INPUT] = Value(tuple(model_input), held_input(model_input, layers), data=True)
+    values[INPUT] = Value(tuple(model_input), _held_input(model_input, layers), data=True)
     trained = set[str]()
     wiring = _wiring(layers)
     for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Select, func, select, text
+from sqlalchemy import bindparam, func, literal, select, text
 from sqlalchemy.orm import Session
 
 from texelgrad.config import Settings
@@ -18,6 +17,20 @@ from texelgrad.models import Artifact, Dataset, DatasetArray, Job
 from texelgrad.models_access import Upload
 
 _JOBS_S, _BYTES_S = 30, 300  # after which asking again may help
+
+# Counted no further than the limit, and in the index alone: no row is looked at.
+_ACTIVE = select(func.count()).select_from(
+    select(literal(1))
+    .where(Job.owner_id == bindparam("owner"), Job.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    .limit(bindparam("most"))
+    .subquery()
+)
+_WAITING = select(func.count()).select_from(
+    select(literal(1))
+    .where(Job.queue == bindparam("queue"), Job.state == JobState.QUEUED)
+    .limit(bindparam("most"))
+    .subquery()
+)
 
 
 @dataclass(frozen=True)
@@ -35,14 +48,11 @@ def check_jobs(session: Session, settings: Settings, owner_id: str, quota: Quota
     """Whether one more job may be queued; raises TooMany for the owner's part, Overloaded for the queue's."""
     if quota.max_jobs:
         _one_at_a_time(session, owner_id)
-        active = select(Job.id).where(
-            Job.owner_id == owner_id, Job.state.in_((JobState.QUEUED, JobState.RUNNING))
-        )
-        count = _count_up_to(session, active, quota.max_jobs)
+        count = session.scalar(_ACTIVE, {"owner": owner_id, "most": quota.max_jobs}) or 0
         if count >= quota.max_jobs:
             raise TooMany(f"{count} jobs are queued or running, {quota.max_jobs} are allowed.", _JOBS_S)
-    waiting = select(Job.id).where(Job.queue == settings.queue, Job.state == JobState.QUEUED)
-    if _count_up_to(session, waiting, settings.max_queued) >= settings.max_queued:
+    waiting = session.scalar(_WAITING, {"queue": settings.queue, "most": settings.max_queued}) or 0
+    if waiting >= settings.max_queued:
         raise Overloaded(f"Queue {settings.queue} is full: {settings.max_queued} jobs wait.", _JOBS_S)
 
 
@@ -72,11 +82,6 @@ def check_disk(db: Database, settings: Settings, more: int = 0) -> None:
     if free - more < settings.min_free_bytes:
         need = settings.min_free_bytes + more
         raise Overloaded(f"The disk has {free} bytes free, and {need} are needed.", _BYTES_S)
-
-
-def _count_up_to(session: Session, query: Select[Any], limit: int) -> int:
-    """How many rows there are, counted no further than `limit`."""
-    return session.scalar(select(func.count()).select_from(query.limit(limit).subquery())) or 0
 
 
 def _one_at_a_time(session: Session, owner_id: str) -> None:

@@ -14,7 +14,6 @@ from texelgrad.layers.base import LayerShape
 from texelgrad.layers.embedding import number_faults
 from texelgrad.losses import loss_type
 from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
-from texelgrad.network import held_input, held_output, output_shape, shape_faults, trace
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.spec_fields import MAX_STEPS
@@ -76,9 +75,9 @@ class Estimate:
 
 def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayInfo | None = None) -> Estimate:
     """What the job takes with data of these shapes, `w` weights of rows; what depends on the data is None without it."""
-    layers = trace(spec.model.input, spec.model.layers)
+    layers = spec.model.network.layers
     parameters = _count(layers)
-    output = list(output_shape(spec.model.input, spec.model.layers))
+    output = list(spec.model.network.output)
     softmax = loss_type(spec.loss) == "softmax_cross_entropy"
     products = sum(layer.products for layer in layers)
     if spec.predict and x is not None:
@@ -112,14 +111,14 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayIn
 
 
 def _texture_bytes(
-    spec: JobSpec, layers: list[LayerShape], rows: int, batch: int, *, numbered: bool, weighted: bool
+    spec: JobSpec, layers: Sequence[LayerShape], rows: int, batch: int, *, numbered: bool, weighted: bool
 ) -> int:
     """Upper bound of what the engine holds in textures at once; `numbered`: targets are class numbers."""
-    output = held_output(spec.model.input, spec.model.layers)
+    output = spec.model.network.held_output
     train_rows, validation_rows = split_rows(rows, spec.data.validation)
     return texture_bytes(
         Sizes(
-            input=held_input(spec.model.input, spec.model.layers),
+            input=spec.model.network.held_input,
             layers=layers,
             output=output,
             softmax=loss_type(spec.loss) == "softmax_cross_entropy",
@@ -161,7 +160,7 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[F
             message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
             yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
         if y is not None and _shapes(model) and "loss" in spec:
-            output = output_shape(model.input, model.layers)
+            output = model.network.output
             field = f"model.layers.{len(model.layers) - 1}" + (".units" if len(output) == 1 else "")
             yield from _target_faults(cast(str, loss_type(spec["loss"])), field, output, y)
         yield from number_faults(model.layers, x.stats.min, x.stats.max, whole=x.stats.integral)
@@ -176,11 +175,11 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[F
         if not validation_rows and not data.validation.fraction:
             yield from unmeasured_faults(spec.get("metrics", ()))
         if model and _shapes(model):
-            units = math.prod(output_shape(model.input, model.layers))
+            units = math.prod(model.network.output)
             yield from score_faults(spec.get("metrics", ()), validation_rows, units)
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
             yield from _train_faults(train, train_rows)
-            yield from _variance_faults(train, train_rows, _shapes(model) if model else [])
+            yield from _variance_faults(train, train_rows, _shapes(model) if model else ())
 
 
 def _count(layers: Sequence[LayerShape]) -> int:
@@ -188,9 +187,9 @@ def _count(layers: Sequence[LayerShape]) -> int:
     return sum(layer.parameters for layer in layers)
 
 
-def _shapes(model: Model) -> list[LayerShape]:
+def _shapes(model: Model) -> Sequence[LayerShape]:
     """Those of the layers; none where they don't fit each other."""
-    return [] if any(shape_faults(model.input, model.layers)) else trace(model.input, model.layers)
+    return () if model.network.faults else model.network.layers
 
 
 def _split_faults(validation: Validation, rows: int) -> Iterator[Fault]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
@@ -20,7 +21,7 @@ from texelgrad.errors import Fault, Invalid
 from texelgrad.layers import Layer
 from texelgrad.layers.embedding import normalize_faults
 from texelgrad.losses import CLASS_LOSSES, Loss, loss_faults, loss_type
-from texelgrad.network import held_output, output_shape, shape_faults
+from texelgrad.network import Network, infer_network
 from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
@@ -45,6 +46,11 @@ class Model(Strict):
             seen[layer.type] += 1
             layer.name = layer.name or f"{layer.type}_{seen[layer.type]}"
         return self
+
+    @cached_property
+    def network(self) -> Network:
+        """The shapes that follow from the layers."""
+        return infer_network(self.input, self.layers)
 
 
 class Clip(Strict):
@@ -197,9 +203,7 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
 
 def _outputs(model: Model | None) -> int | None:
     """Numbers that the last layer gives for a row; None where the layers don't fit each other."""
-    if model is None or any(shape_faults(model.input, model.layers)):
-        return None
-    return math.prod(output_shape(model.input, model.layers))
+    return None if model is None or model.network.faults else math.prod(model.network.output)
 
 
 def _layer_faults(model: Model, loss: Loss | None) -> Iterator[Fault]:
@@ -208,12 +212,12 @@ def _layer_faults(model: Model, loss: Loss | None) -> Iterator[Fault]:
         if names[layer.name] > 1:
             field = f"model.layers.{index}.name"
             yield Fault(field, "is the name of several layers", layer.name, "a name of its own")
-    yield from shape_faults(model.input, model.layers)
+    yield from model.network.faults
     last = model.layers[-1]
     field = f"model.layers.{len(model.layers) - 1}"
     activation = getattr(last, "activation", "linear")
     if loss_type(loss) in CLASS_LOSSES and activation != "linear":
         message = f"{loss_type(loss)} takes logits: the loss applies the last activation itself"
         yield Fault(f"{field}.activation", message, activation, "linear")
-    if loss is not None and not any(shape_faults(model.input, model.layers)):
-        yield from loss_faults(loss, held_output(model.input, model.layers), field)
+    if loss is not None and not model.network.faults:
+        yield from loss_faults(loss, model.network.held_output, field)

@@ -35,7 +35,7 @@ def store_dataset(
     sha256 = content_hash(arrays)
     with db.read() as session:
         if same := repository.find_same(session, owner_id, sha256):
-            return same.id, False
+            return same, False
     size = sum(array.rows.nbytes for array in arrays)
     with db.write() as session:
         check_bytes(session, owner_id, quota, size)  # before the bytes are written for nothing
@@ -50,7 +50,7 @@ def store_dataset(
     except IntegrityError:  # the same content came in twice at once; the keeper removes our copy
         with db.read() as session:
             if same := repository.find_same(session, owner_id, sha256):
-                return same.id, False
+                return same, False
         raise
 
 

@@ -17,10 +17,10 @@ from texelgrad.errors import Conflict, Fault, Invalid
 from texelgrad.initial_weights import hold_weights
 from texelgrad.models import Job
 from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
+from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
 from texelgrad.shapes import Estimate, estimate
-from texelgrad.spec_data import Synthetic
 from texelgrad.store import store_dataset
 from texelgrad.times import time_text
 
@@ -39,15 +39,18 @@ def submit_job(
 
     Raises Invalid with every fault before anything is stored, TooMany, or Overloaded.
     """
-    if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
-        return job, False
-    checked = check_job(db, settings, owner_id, raw)
-    spec = checked.spec
-    dataset_id = spec.data.dataset
-    if spec.data.synthetic:
-        name = _synthetic_name(spec.data.synthetic)
-        dataset_id, _ = store_dataset(db, owner_id, name, checked.synthetic, quota)
-
+    with db.read() as session:
+        if idempotency and (job := _job_of_key(session, owner_id, idempotency)):
+            return job, False
+        checked = check_job(session, settings, owner_id, raw)
+        spec, made = checked.spec, checked.synthetic
+        same = datasets.find_same(session, owner_id, made.sha256) if made else None
+    dataset_id = same or spec.data.dataset
+    if made and not dataset_id:
+        dataset_id, _ = store_dataset(db, owner_id, made.name, made.arrays(), quota)
+    x, y = checked.infos["x"], checked.infos.get("y")
+    total_steps = x.rows if spec.predict else estimate(spec, x, y).total_steps
+    plain = spec.model_dump()
     check_disk(db, settings)
 
     def create(session: Session) -> Job:
@@ -57,13 +60,11 @@ def submit_job(
         return repository.create_job(
             session,
             owner_id,
-            spec.model_dump(),
+            plain,
             queue=settings.queue,
             dataset_id=dataset_id,
             needs_hardware=spec.allow_software is False,
-            total_steps=checked.infos["x"].rows
-            if spec.predict
-            else estimate(spec, checked.infos["x"], checked.infos.get("y")).total_steps,
+            total_steps=total_steps,
             deadline_at=checked.deadline_at,
             weights_artifact_id=checked.weights_artifact_id,
             idempotency=idempotency,
@@ -122,8 +123,9 @@ def submit_again(
 
     A deadline is as far away as it was then. Raises NotFound, or Conflict where the old job does not allow it.
     """
-    if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
-        return job, False
+    with db.read() as session:
+        if idempotency and (job := _job_of_key(session, owner_id, idempotency)):
+            return job, False
     check_disk(db, settings)
 
     def create(session: Session) -> Job:
@@ -166,30 +168,28 @@ def _once(
             return create(session), True
     except IntegrityError:
         # The same key came in twice at once, and the other request was first.
-        if idempotency and (job := _job_of_key(db, owner_id, idempotency)):
-            return job, False
+        with db.read() as session:
+            if idempotency and (job := _job_of_key(session, owner_id, idempotency)):
+                return job, False
         raise
 
 
 def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> Estimate:
     """What a job would take; raises Invalid as submit_job does."""
-    checked = check_job(db, settings, owner_id, raw)
+    with db.read() as session:
+        checked = check_job(session, settings, owner_id, raw)
     return estimate(checked.spec, checked.infos["x"], checked.infos.get("y"), checked.infos.get("w"))
 
 
-def _synthetic_name(synthetic: Synthetic) -> str:
-    return f"{synthetic.kind}, {synthetic.rows} rows, seed {synthetic.seed}"
-
-
-def _job_of_key(db: Database, owner_id: str, idempotency: Idempotency) -> Job | None:
+def _job_of_key(session: Session, owner_id: str, idempotency: Idempotency) -> Job | None:
     """The job that this key made; raises Invalid where it was for another body."""
     key, body_sha256 = idempotency
-    with db.read() as session:
-        found = repository.find_idempotent(session, owner_id, key)
-        if found is None:
-            return None
-        if found.body_sha256 != body_sha256:
-            raise Invalid(
-                [Fault("Idempotency-Key", "was used for another body", key, "a new key, or the same body")]
-            )
-        return repository.get_job(session, owner_id, found.job_id)
+    found = repository.find_idempotent(session, owner_id, key)
+    if found is None:
+        return None
+    made_of, job_id = found
+    if made_of != body_sha256:
+        raise Invalid(
+            [Fault("Idempotency-Key", "was used for another body", key, "a new key, or the same body")]
+        )
+    return repository.get_job(session, owner_id, job_id)

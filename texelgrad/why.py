@@ -123,9 +123,9 @@ def explain(job: JobFacts, workers: Sequence[WorkerFacts]) -> dict[str, Any]:
     }
 
 
-def waiting_for(job: JobFacts, workers: Sequence[WorkerFacts]) -> dict[str, str] | None:
+def waiting_for(queue: str, needs_hardware: bool, workers: Sequence[WorkerFacts]) -> dict[str, str] | None:
     """What a queued job lacks where no worker that is there may ever take it; None where one may."""
-    reason = _of_workers(job, workers)
+    reason = _of_workers(queue, needs_hardware, workers)
     return asdict(reason) if reason.code in _STUCK else None
 
 
@@ -134,7 +134,7 @@ def _queued(job: JobFacts, workers: Sequence[WorkerFacts]) -> Iterator[Reason]:
         last = job.attempts[-1] if job.attempts else None
         why = f", because {_meaning(last.cause)} at try {last.number}" if last else ""
         yield Reason("backing_off", f"It may be claimed again in {job.wait_s:.0f} s{why}.")
-    yield _of_workers(job, workers)
+    yield _of_workers(job.queue, job.needs_hardware, workers)
     if job.ahead:
         older = _count(
             job.ahead, f"older job of queue {job.queue} comes", f"older jobs of queue {job.queue} come"
@@ -144,26 +144,26 @@ def _queued(job: JobFacts, workers: Sequence[WorkerFacts]) -> Iterator[Reason]:
         yield Reason("deadline", f"It is aborted unless it starts within {job.deadline_s:.0f} s.")
 
 
-def _of_workers(job: JobFacts, workers: Sequence[WorkerFacts]) -> Reason:
+def _of_workers(queue: str, needs_hardware: bool, workers: Sequence[WorkerFacts]) -> Reason:
     """What the workers of the queue do instead of taking the job."""
     live = [worker for worker in workers if worker.state != "stopped"]
     if not live:
-        return Reason("no_workers", f"No worker of queue {job.queue} was seen of late: start one.")
+        return Reason("no_workers", f"No worker of queue {queue} was seen of late: start one.")
     sound = [worker for worker in live if worker.state != "broken"]
     if not sound:
         faults = "; ".join(f"{worker.id}: {worker.fault or 'unknown fault'}" for worker in live[:3])
-        return Reason("workers_broken", f"Every worker of queue {job.queue} is broken. {faults}.")
+        return Reason("workers_broken", f"Every worker of queue {queue} is broken. {faults}.")
     if all(worker.draining or worker.state == "draining" for worker in sound):
-        return Reason("workers_draining", f"Every worker of queue {job.queue} takes no more jobs (draining).")
-    if job.needs_hardware and all(worker.software for worker in sound):
-        text = f"The job needs a GPU, and every worker of queue {job.queue} renders in software."
+        return Reason("workers_draining", f"Every worker of queue {queue} takes no more jobs (draining).")
+    if needs_hardware and all(worker.software for worker in sound):
+        text = f"The job needs a GPU, and every worker of queue {queue} renders in software."
         return Reason("needs_hardware", text)
-    usable = [w for w in sound if not w.draining and not (job.needs_hardware and w.software)]
+    usable = [w for w in sound if not w.draining and not (needs_hardware and w.software)]
     if any(worker.state == "idle" for worker in usable):
         return Reason("soon", "A worker is idle and takes the next job within seconds.")
     if any(worker.state == "starting" for worker in usable):
         return Reason("workers_starting", "A worker is starting its browser.")
-    busy = _count(len(usable), f"worker of queue {job.queue} is", f"workers of queue {job.queue} are")
+    busy = _count(len(usable), f"worker of queue {queue} is", f"workers of queue {queue} are")
     return Reason("workers_busy", f"{busy} busy.")
 
 

@@ -19,7 +19,6 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
-from texelgrad.network import output_shape
 from texelgrad.repository import Claim, DataArray
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -59,7 +58,7 @@ class Recorder(AttemptPort):
         spec = parse_spec(claim.spec)
         parameters = _ITEM_BYTES * estimate(spec, None, None).parameters
         normalization = _NORMALIZATION_BYTES * spec.model.input[-1]
-        outputs = math.prod(output_shape(spec.model.input, spec.model.layers))
+        outputs = math.prod(spec.model.network.output)
         rows = max((array.shape[0] for array in claim.data), default=0)
         self._limit_bytes = {
             "predictions": _ITEM_BYTES * rows * outputs + _HEADER_BYTES,

@@ -389,22 +389,23 @@ def test_health_without_a_database(tmp_path: Path, settings: Settings):
 
 
 def test_a_slow_broker_delays_nothing(settings: Settings, monkeypatch: pytest.MonkeyPatch):
-    """Jobs are queued while the broker has not taken the first one's hint: nothing here would let it go on."""
-    sending, taken = threading.Event(), threading.Event()
+    """Jobs are queued while the broker has not answered about the first one's hint: nothing here would let it go on."""
+    asked, answered = threading.Event(), threading.Event()
 
-    def send(*_: object) -> None:
-        sending.set()
-        taken.wait()
+    def waiting(*_: object) -> int:
+        asked.set()
+        answered.wait()
+        return 0
 
-    monkeypatch.setattr(Publisher, "send", send)
+    monkeypatch.setattr(Publisher, "waiting", waiting)
     with http_client(settings) as client:
         raw = spec_for(upload_points(client))
         try:
             for _ in range(5):
                 assert client.post("/v1/jobs", json=raw).status_code == 202
-            assert sending.wait(60)
+            assert asked.wait(60)
         finally:
-            taken.set()
+            answered.set()
 
 
 def test_openapi_names_every_route(client: FlaskClient):

@@ -8,7 +8,6 @@ import pytest
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
-from texelgrad.network import output_shape
 from texelgrad.shapes import ArrayInfo, Stats, data_faults, limit_faults
 from texelgrad.spec import parse_spec
 
@@ -107,7 +106,7 @@ def faults_of(
             "train": {"steps": 1, "batch_size": batch},
         }
     )
-    output = output_shape(spec.model.input, spec.model.layers)
+    output = spec.model.network.output
     shapes = {
         "x": (rows, *sample),
         "y": (rows,) if loss == "softmax_cross_entropy" or output == (1,) else (rows, *output),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from texelgrad.initial_weights import fit_faults, tensors_of
-from texelgrad.network import output_shape
 from texelgrad.spec import Model, parse_spec
 
 from ..kernels.cnns import FLATTEN, add, cnn, conv, conv1d, dense, pool, transpose
@@ -41,7 +40,7 @@ def test_tensors_are_those_of_the_page(name: str):
     """Names, order of axes, biases that there are and are not."""
     spec = json.loads(json.dumps(NETS[name]))
     model = parse_spec(spec).model
-    outputs = math.prod(output_shape(model.input, model.layers))
+    outputs = math.prod(model.network.output)
     targets = [10] if spec["loss"] == "softmax_cross_entropy" else [10, outputs]
     theirs = call("/tests/unit/tensors_probe.js", "shapes", spec, [10, *model.input], targets)
     ours = {tensor: list(shape) for _, tensors in tensors_of(model) for tensor, shape in tensors.items()}

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from texelgrad.network import output_shape
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import parse_spec
 
@@ -181,7 +180,7 @@ def check(
     )
     stats = Stats(0, 1, integral=True, row_sums_one=True)
     classes = loss == "softmax_cross_entropy" and columns is None
-    output = output_shape(spec.model.input, spec.model.layers)
+    output = spec.model.network.output
     shapes = {"x": (rows, *shape), "y": (rows,) if classes else (rows, *output)}
     if rows % 2:  # they weigh differently
         shapes["weight"] = (rows,)

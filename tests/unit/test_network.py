@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from texelgrad.errors import Invalid
-from texelgrad.network import trace
+from texelgrad.network import infer_network
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import JobSpec, parse_spec
 
@@ -100,7 +100,7 @@ def test_the_page_infers_the_same(shape: list[int], layers: list[Layer]):
         assert page["error"]["field"] == refused.value.faults[0].field, page
         return
     spec = parse_spec(raw)
-    found = trace(spec.model.input, spec.model.layers)
+    found = spec.model.network.layers
     assert [list(layer.output) for layer in found] == page["outputs"]
     weights = [layer.weights for layer in found if layer.weights]
     assert weights == [(math.prod(shape[:-2]), *shape[-2:]) for shape in page["weights"]]
@@ -207,7 +207,7 @@ def test_what_a_window_may_do():
         conv(2, (2, 3), padding=[[2, 2], [3, 3]]), pool((2, 3), padding=[[1, 1], [2, 2]]), pool(9, stride=1, padding="same"),
     ]  # fmt: skip
     raw = plain(cnn((4, 4, 1), [*layers, FLATTEN, dense(3)]))
-    found = trace((4, 4, 1), parse_spec(raw).model.layers)
+    found = infer_network((4, 4, 1), parse_spec(raw).model.layers).layers
     assert [layer.output for layer in found] == [(7, 8, 2), (4, 4, 2), (4, 4, 2), (3,)]
     assert infer(raw)["outputs"] == [list(layer.output) for layer in found]
 
@@ -228,7 +228,7 @@ def test_what_a_window_may_do():
 def test_sizes_of_transposed_convolutions(layer: Layer, size: tuple[int, int]):
     """Of 3 x 4 pixels, by hand; a convolution with the same window on what comes out has 3 x 4 places again."""
     raw = plain(cnn((3, 4, 5), [layer, layer | {"type": "conv2d"}, FLATTEN, dense(1)]))
-    found = [layer.output for layer in trace((3, 4, 5), parse_spec(raw).model.layers)]
+    found = [layer.output for layer in infer_network((3, 4, 5), parse_spec(raw).model.layers).layers]
     assert found[:2] == [(*size, 2), (3, 4, 2)]
     assert infer(raw)["outputs"][:2] == [[*size, 2], [3, 4, 2]]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from texelgrad.network import trace
+from texelgrad.network import infer_network
 from texelgrad.shapes import ArrayInfo, Stats, data_faults, estimate
 from texelgrad.spec import parse_spec
 
@@ -41,7 +41,7 @@ def test_counted_by_hand():
     spec = parse_spec(cnn((3, 2, 4), layers))
     x, y = ArrayInfo("float32", (8, 3, 2, 4), STATS), ArrayInfo("float32", (8, 2), STATS)
     assert estimate(spec, x, y).parameters == 4 + 4 + 24 * 2
-    assert [shape.output for shape in trace((3, 2, 4), spec.model.layers)] == [(3, 2, 4), (2,)]
+    assert [shape.output for shape in infer_network((3, 2, 4), spec.model.layers).layers] == [(3, 2, 4), (2,)]
 
 
 ROWS_AND_BATCHES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -12,6 +12,10 @@ from texelgrad.domain import IdPrefix, new_id
 from texelgrad.errors import Conflict, NotFound
 from texelgrad.models import Dataset, DatasetArray, Job
 from texelgrad.shapes import ArrayInfo, Stats
+
+_SAME = select(Dataset.id).where(
+    Dataset.owner_id == bindparam("owner"), Dataset.sha256 == bindparam("sha256")
+)
 
 
 def create_dataset(
@@ -49,11 +53,9 @@ def create_dataset(
     return dataset
 
 
-def find_same(session: Session, owner_id: str, sha256: str) -> Dataset | None:
-    """The owner's data set with this content."""
-    return session.scalars(
-        select(Dataset).where(Dataset.owner_id == owner_id, Dataset.sha256 == sha256)
-    ).one_or_none()
+def find_same(session: Session, owner_id: str, sha256: str) -> str | None:
+    """The id of the owner's data set with this content."""
+    return session.scalars(_SAME, {"owner": owner_id, "sha256": sha256}).one_or_none()
 
 
 def get_dataset(session: Session, owner_id: str, dataset_id: str) -> Dataset:

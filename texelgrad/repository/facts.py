@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from texelgrad.db import now_us
@@ -12,15 +12,17 @@ from texelgrad.repository.jobs import attempts_of
 from texelgrad.why import AttemptFacts, JobFacts, WorkerFacts, takes_jobs
 
 _SEEN_US = 60 * 1_000_000  # a worker that was silent for longer counts as gone
+_WORKERS = (
+    select(Worker.id, Worker.state, Worker.draining, Worker.software, Worker.fault)
+    .where(Worker.queue == bindparam("queue"), Worker.seen_at >= bindparam("since"))
+    .order_by(Worker.id)
+)
 
 
 def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
     """The job with its tries and its place in the queue, and the workers of that queue."""
     now = now_us(session)
-    seen = session.scalars(
-        select(Worker).where(Worker.queue == job.queue, Worker.seen_at >= now - _SEEN_US).order_by(Worker.id)
-    )
-    workers = [WorkerFacts(w.id, w.state, w.draining, w.software, w.fault) for w in seen]
+    workers = workers_of(session, job.queue)
     attempts = [
         AttemptFacts(a.number, a.state, a.cause, a.message, a.worker_id, a.resumed_from_step)
         for a in attempts_of(session, job.id)
@@ -40,6 +42,12 @@ def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
         attempts=attempts,
     )
     return facts, workers
+
+
+def workers_of(session: Session, queue: str) -> list[WorkerFacts]:
+    """The workers of a queue that were seen of late."""
+    rows = session.execute(_WORKERS, {"queue": queue, "since": now_us(session) - _SEEN_US})
+    return [WorkerFacts(*row) for row in rows]
 
 
 def _ahead(session: Session, job: Job, workers: list[WorkerFacts], now: int) -> int:
