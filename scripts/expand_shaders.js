@@ -1,6 +1,7 @@
 // Writes every kernel that the engine can compile, as the text that a driver would get, to standard output as JSON:
 // [{name, text, origins}], origins as runs of lines. Kernels come from plans lowered over a matrix of job specs, so nothing is listed twice.
 import { readdirSync, readFileSync } from "node:fs";
+import { chooser } from "../browser_runtime/backends/webgl2/convolution.js";
 import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js";
 import { lower } from "../browser_runtime/backends/webgl2/lower.js";
 import { optimizers } from "../browser_runtime/nn/optimizers.js";
@@ -176,8 +177,7 @@ function* jobs() {
   yield* embeddingJobs();
   yield* shapeJobs(OPTIMIZERS[0], ACTIVATIONS);
   yield* normJobs();
-  yield* spreadJobs();
-  yield* imageJobs();
+  for (const job of [...spreadJobs(), ...imageJobs()]) yield* [job, { ...job, algorithm: "im2col" }];
   yield* groupedJobs();
   yield* graphJobs();
   yield* optimizerJobs();
@@ -215,9 +215,9 @@ function runs(origins) {
 }
 
 const expanded = new Map();
-for (const { spec, labels, batch, weighted = false } of jobs()) {
-  const plan = buildPlan(spec, { labels, weighted });
+for (const { spec, labels, batch, weighted = false, algorithm = "direct" } of jobs()) {
   for (const limits of DEVICES) {
+    const plan = buildPlan(spec, { labels, weighted }, chooser(limits, [batch], algorithm));
     const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch });
     for (const { source } of draws(lowered)) {
       for (const dialect of DIALECTS) {

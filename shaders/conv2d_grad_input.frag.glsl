@@ -2,7 +2,7 @@
 // DY [M,OH,OW,F]  W [KH,KW,C/G,F]  Y [M,H,W,C] (the activation that X was)  ->  DX [M,H,W,C]   ROWS samples and 4 channels of a pixel a fragment
 // A channel meets the filters of its group: READ_TEXELS of X and MADE_TEXELS of Y each. TRANSPOSED is that of conv2d_transpose.
 // Accumulates over F/G and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW F/G + KH) * 2^-24 * sum|dy||w|
-// Padding lanes and rows are written as 0.
+// A tap's rows of W begin TAP_ROWS behind those of the one before. Padding lanes and rows are written as 0.
 // Requires G = 1, or groups that fill their texels; else conv2d_grouped_grad_input.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
@@ -31,7 +31,7 @@ void main() {
       int x = madeColumn(read.y, kx);
       if (x < 0) continue;
       int texel = (y * MADE.y + x) * DY_TEXELS_PER_PIXEL + first;
-      int k = 4 * ((ky * WINDOW.y + kx) * READ_TEXELS + channels % READ_TEXELS);
+      int k = (ky * WINDOW.y + kx) * TAP_ROWS + channels % READ_TEXELS * 4;
       ivec4 wLayer = ivec4(W_layer(k), W_layer(k + 1), W_layer(k + 2), W_layer(k + 3));
       ivec4 wBase = ivec4(W_base(k), W_base(k + 1), W_base(k + 2), W_base(k + 3));
       for (int f = 0; f < MADE_TEXELS; f++) {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from texelgrad.layers.base import LayerShape, Shape, texels
 
@@ -30,6 +30,8 @@ _MAX_PARTS = 2048
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 _RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
 _RING_BYTES = _RESIDENT_BYTES // 16
+_PATCH_BYTES = 1 << 28  # of what the windows of one convolution hold
+_TIMES = (0, 1, 40), (1, 0.015, 10)  # of a load, a multiply-add and a store: on a software renderer, on a GPU
 MAX_HELD_BYTES = 1 << 32
 """Of the numbers of a data set that is streamed: the page holds them outside of textures."""
 
@@ -68,7 +70,14 @@ def texture_bytes(sizes: Sizes) -> int:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
-    total += sum(_splits(layer, batch) * _weights(layer, 4) for layer in weights if layer.lines)
+    patches = {layer.index: _patches(layer, batch, stage) for layer in sizes.layers}
+    for layer in weights:
+        if layer.lines:
+            blocks, rows, columns = layer.weights or (0, 0, 0)
+            forms = [layer, replace(layer, weights=(1, blocks * rows, columns))][
+                : 2 if patches[layer.index] else 1
+            ]
+            total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
@@ -78,6 +87,7 @@ def texture_bytes(sizes: Sizes) -> int:
         for layer in sizes.layers
         for columns in (
             *([layer.sums.sets] if layer.sums and layer.sums.sets else []),
+            *([patches[layer.index]] if patches[layer.index] else []),
             *[texels(layer.output)] * layer.stored,
         )
     ]
@@ -139,6 +149,25 @@ def _weights(layer: LayerShape, layers: int) -> int:
     blocks, rows, columns = layer.weights or (0, 0, 0)
     bias_row = _round_up(blocks * _round_up(rows, 4), layers)
     return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
+
+
+def _patches(layer: LayerShape, batch: int, stage: int) -> int:
+    """Texels a sample of what a convolution's windows hold, where some renderer stores that; backends/webgl2/convolution.js."""
+    if not layer.windows:
+        return 0
+    taps, channels, filters = layer.weights or (0, 0, 0)
+    texels = math.ceil(taps * channels / 4)
+    if max(_tensor(rows, layer.pixels * texels) for rows in (batch, stage)) > _PATCH_BYTES:
+        return 0
+    passes = 1 if layer.frozen else 2
+
+    def time(trips: int, stored: int, times: tuple[float, float, float]) -> float:
+        products = math.ceil(filters / 4) * trips * passes
+        return 2 * (products + 2 * stored) * times[0] + 16 * products * times[1] + stored * times[2]
+
+    direct = taps * math.ceil(channels / 4)
+    wins = any(time(texels, texels, times) < time(direct, 0, times) for times in _TIMES)
+    return layer.pixels * texels if wins else 0
 
 
 def _splits(layer: LayerShape, batch: int) -> int:

@@ -30,12 +30,29 @@ const RESERVED = ["input", "x", "target", "loss", "correct"];
 /** The tensor of what each row counts for; no layer can be called so. */
 export const ROW_WEIGHT = "row.weight";
 
+/**
+ * Which of the two ways of a convolution is taken: shifted products, or one product with what the windows hold ("im2col"). With what both would
+ * cost: multiply-adds, and loads and stores of 4 numbers, for a sample of a step; bytes of the weights and of what the windows hold, null where no texture
+ * holds that.
+ * @typedef {{multiplyAdds: number, loads: number, stores: number, bytes: number|null}} Cost
+ * @typedef {{algorithm: "direct"|"im2col", direct: Cost, im2col: Cost|null}} Choice `im2col`: null where groups or transposition rule it out
+ */
+
+/** @typedef {(geometry: any, trainable: boolean) => Choice} Choose by the attributes of an op conv2d */
+
 /** A forward graph under construction; layers/ add to it. */
 export class Model {
-  /** @param {boolean} training whether this is the graph of a step: some layers then do something else @param {number} seed of the run */
-  constructor(training, seed) {
+  /**
+   * @param {boolean} training whether this is the graph of a step: some layers then do something else
+   * @param {number} seed of the run
+   * @param {Choose} [choose] an algorithm for each convolution; shifted products where left out
+   */
+  constructor(training, seed, choose) {
     this.training = training;
     this.seed = seed;
+    this.choose = choose;
+    /** By layer. @type {({layer: string} & Choice)[]} */
+    this.convolutions = [];
     /** Dropout layers so far. */
     this.dropouts = 0;
     this.graph = new Graph();
@@ -106,6 +123,14 @@ export class Model {
     return tensor;
   }
 
+  /** @param {any} layer a convolution @param {any} geometry attributes of its op @returns {"direct"|"im2col"} */
+  algorithm(layer, geometry) {
+    if (!this.choose) return "direct";
+    const choice = this.choose(geometry, layer.trainable ?? true);
+    this.convolutions.push({ layer: layer.name, ...choice });
+    return choice.algorithm;
+  }
+
   /** @param {any} layer @param {string} name @param {{columns: number, initial: number, moves: boolean}} parts @returns {string} its tensor */
   buffer(layer, name, { columns, initial, moves }) {
     const tensor = this.graph.add({ name: `${layer.name}.${name}`, kind: "buffer", shape: [columns], batched: false });
@@ -119,11 +144,11 @@ const refuse = (/** @type {string} */ field, /** @type {string} */ message) => n
 /**
  * Builds the forward graph of a validated spec whose defaults are filled in, up to the last layer's output.
  * @param {any} spec the job spec
- * @param {{training: boolean}} phase whether for a training step, or for evaluation and prediction
+ * @param {{training: boolean, choose?: Choose}} phase whether for a training step, or for evaluation and prediction; see Model
  * @returns {Model}
  */
-export function buildModel(spec, { training }) {
-  const model = new Model(training, spec.train.seed);
+export function buildModel(spec, { training, choose }) {
+  const model = new Model(training, spec.train.seed, choose);
   const { input, layers } = spec.model;
   const wiring = wire(layers);
   const shape = heldInput(input, layers.filter((/** @type {any} */ _, /** @type {number} */ i) => wiring[i].includes("input")));

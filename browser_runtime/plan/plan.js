@@ -29,30 +29,33 @@ import { recompute } from "./recompute.js";
  * @property {number[]} inputShape @property {number[]} outputShape
  * @property {number[]} targetShape @property {string} output
  * @property {Record<string, number[]>} fed what comes with the data, and the shape of a row of it: x, target, and weights of rows where there are some
+ * @property {({layer: string} & import("../nn/model.js").Choice)[]} convolutions which algorithm each takes and what both would cost; none where nobody chose
  * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
  */
 
 /**
  * @param {any} spec a job spec, validated, with its defaults filled in
  * @param {{labels: "index"|"values", weighted?: boolean}} data whether targets are class numbers or a value for each output; whether rows have weights
+ * @param {import("../nn/model.js").Choose} [choose] the convolutions' algorithms
  * @returns {Plan}
  */
-export function buildPlan(spec, data) {
+export function buildPlan(spec, data, choose) {
   const { labels, weighted = false } = data;
-  const training = buildModel(spec, { training: true });
+  const training = buildModel(spec, { training: true, choose });
   appendLoss(training, spec, data);
   differentiate(training.graph, spec);
 
-  const evaluation = buildModel(spec, { training: false });
+  const evaluation = buildModel(spec, { training: false, choose });
   appendLoss(evaluation, spec, data);
   if (asksFor(spec, "accuracy")) appendAccuracy(evaluation, spec, labels);
 
-  const prediction = buildModel(spec, { training: false });
+  const prediction = buildModel(spec, { training: false, choose });
   return {
     parameters: training.parameters,
     states: optimizers[spec.optimizer.type].states(spec.optimizer),
     buffers: training.buffers,
     leastRows: training.leastRows,
+    convolutions: training.convolutions,
     inputShape: training.graph.tensor("x").shape,
     outputShape: training.outputShape,
     targetShape: training.graph.tensor("target").shape,

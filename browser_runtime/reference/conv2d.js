@@ -58,6 +58,17 @@ export function conv2d(x, kernel, bias, geometry) {
   return y;
 }
 
+/** What each window holds, tap by tap; zeros over the edge. @param {Tensor} x [M,H,W,C] @param {Geometry} geometry @returns {Tensor} [M,OH,OW,KH KW C] */
+export function im2col(x, geometry) {
+  const [C, columns] = [geometry.input[2], geometry.taps[0] * geometry.taps[1] * geometry.input[2]];
+  const read = shapeOf(x, geometry.input);
+  const patches = tensor([read[0], ...geometry.output.slice(0, 2), columns]);
+  eachTap(read, patches.shape, geometry, (xAt, at, tap) => {
+    for (let c = 0; c < C; c++) patches.data[at + tap * C + c] = x.data[xAt + c];
+  });
+  return patches;
+}
+
 /** @param {Tensor} dy [M,OH,OW,F] @param {Tensor} kernel [KH,KW,C/G,F] @param {Geometry} geometry @returns {Tensor} dx [M,H,W,C] */
 export function conv2dGradInput(dy, kernel, geometry) {
   const [C, F, first] = sharesOf(geometry);

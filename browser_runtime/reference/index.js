@@ -1,7 +1,7 @@
 // index.js: every op of the engine in float64 by the name it has in the graph: inputs and attributes in, outputs out.
 import { activations } from "./activations.js";
 import { batchNorm, batchNormGradInput, batchNormGradScale, batchNormGradWeights, batchNormStatistics } from "./batch_norm.js";
-import { conv2d, conv2dGradInput, conv2dGradWeights } from "./conv2d.js";
+import { conv2d, conv2dGradInput, conv2dGradWeights, im2col } from "./conv2d.js";
 import { dense, denseGradInput, denseGradWeights } from "./dense.js";
 import { embedding, embeddingGradWeights } from "./embedding.js";
 import { dropout } from "./dropout.js";
@@ -30,6 +30,7 @@ export const ops = {
   affine_grad_weights: ({ x, dy }) => denseGradWeights(x, dy),
 
   conv2d: ({ x, kernel, bias }, geometry) => ({ y: conv2d(x, kernel, bias, geometry) }),
+  im2col: ({ x }, geometry) => ({ patches: im2col(x, geometry) }),
   conv2d_grad_input: ({ dy, kernel }, geometry) => ({ dx: conv2dGradInput(dy, kernel, geometry) }),
   conv2d_grad_weights: ({ x, dy }, geometry) => conv2dGradWeights(x, dy, geometry),
 

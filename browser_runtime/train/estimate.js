@@ -1,6 +1,8 @@
 // Estimate: what a spec would cost on some data, from shapes alone. No device, no rows.
 import { EngineError } from "../errors.js";
-import { lower } from "../backends/webgl2/lower.js";
+import { chooser } from "../backends/webgl2/convolution.js";
+import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
+import { lower, stageOf } from "../backends/webgl2/lower.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, checkShapes } from "./data.js";
@@ -17,7 +19,7 @@ const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 }
  * @param {any} spec @param {number} total @param {import("../plan/plan.js").Plan} plan
  * @throws {EngineError} spec_invalid where batches are too large, or the last of an epoch too small
  */
-export function countRows(spec, total, { leastRows: trained }) {
+function countRows(spec, total, { leastRows: trained }) {
   const leastRows = spec.predict ? 1 : trained;
   const { train, validation } = splitSizes(spec, total);
   const batches = new Batches(spec, { length: train });
@@ -33,14 +35,18 @@ export function countRows(spec, total, { leastRows: trained }) {
 /**
  * The plan of a spec for data of these shapes.
  * @param {any} spec validated @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: any}} data
- * @throws {EngineError} data_invalid where they do not fit each other
+ * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device
+ * @param {"direct"|"im2col"} [convolution] the algorithm of all convolutions; chosen for each where left out
+ * @throws {EngineError} data_invalid where they do not fit each other, and as countRows() does
  */
-export function planFor(spec, data) {
-  const { outputShape } = buildPlan(spec, { labels: "values" });
-  const { rows: total, labels } = checkShapes(spec, data, outputShape);
+export function planFor(spec, data, limits = ASSUMED, convolution) {
+  const shapes = buildPlan(spec, { labels: "values" });
+  const { rows: total, labels } = checkShapes(spec, data, shapes.outputShape);
   const weighted = data.weight !== undefined;
   if (data.weight) checkRowWeights(data.weight, total);
-  return { plan: buildPlan(spec, { labels, weighted }), total, labels };
+  const { rows, totalSteps } = countRows(spec, total, shapes);
+  const choose = chooser(limits, [roundUp(rows.batch, ROW_ALIGNMENT), stageOf(rows)], convolution);
+  return { plan: buildPlan(spec, { labels, weighted }, choose), rows, totalSteps, labels };
 }
 
 /**
@@ -48,14 +54,14 @@ export function planFor(spec, data) {
  * @param {any} input a job spec
  * @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: {shape: number[]}}} data its shapes
  * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device, such as probe() gives; those of a desktop where left out
- * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number}} bytes, as allocated
+ * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number,
+ *   convolutions: import("../plan/plan.js").Plan["convolutions"]}} bytes, as allocated
  * @throws {EngineError} as compile() does
  */
 export function estimate(input, data, limits = ASSUMED) {
   const validated = validateSpec(input);
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  const { plan, total } = planFor(spec, data);
-  const { rows, totalSteps } = countRows(spec, total, plan);
+  const { plan, rows, totalSteps } = planFor(spec, data, limits);
   const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),
@@ -63,5 +69,6 @@ export function estimate(input, data, limits = ASSUMED) {
     textures: lowered.textures.length,
     drawsPerStep: lowered.phases.train.flat().length,
     totalSteps,
+    convolutions: plan.convolutions,
   };
 }

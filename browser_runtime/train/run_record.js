@@ -6,7 +6,8 @@ import { countParameters } from "./weights.js";
 
 /** What a run ran on and what it cost; bytes of this run's textures. `validation`: step and metrics of the last validation, or of the one whose
  * weights were restored.
- * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number, drawsPerStep: number, glCallsPerStep: number,
+ * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number,
+ *   convolutions: import("../plan/plan.js").Plan["convolutions"], drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
  *   normalization: {kind?: string, offset: number[], scale: number[]}|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
@@ -29,6 +30,7 @@ export function runRecord(session) {
       restored: progress.restored,
     },
     parameters: countParameters(session.plan),
+    convolutions: session.plan.convolutions,
     drawsPerStep: session.executable.train.length,
     glCallsPerStep: session.pipeline.glCallsPerStep,
     plannedTextureBytes: session.executable.lowered.bytes,

@@ -8,7 +8,7 @@ import { beginning, normalizationOf } from "./beginning.js";
 import { encodeCheckpoint, restoreCheckpoint } from "./checkpoint.js";
 import { Batches, checkArray, valueCheck } from "./data.js";
 import { diagnose } from "./diagnostics.js";
-import { countRows, planFor } from "./estimate.js";
+import { planFor } from "./estimate.js";
 import { evaluate, predict } from "./evaluation.js";
 import { feederFor } from "./feeder.js";
 import { normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
@@ -50,8 +50,7 @@ export class Session {
     checkArray("data.x", data.x);
     checkArray("data.y", data.y);
     if (data.weight !== undefined) checkArray("data.weight", data.weight);
-    const { plan, total, labels } = planFor(spec, data);
-    const { rows } = countRows(spec, total, plan);
+    const { plan, rows, labels } = planFor(spec, data, device.record, device.convolution);
     const lowered = lower(plan, device.record, rows, device.rows);
     signal?.throwIfAborted();
     const executable = await Executable.create(device, lowered);

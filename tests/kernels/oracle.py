@@ -6,6 +6,7 @@ is far below the `(256 + K/256) 2^-24 sum|a||b|` that the kernels' headers promi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +100,19 @@ def _additions(window: Window, channels: int, filters: int, summed: int) -> int:
     return _texels(summed) if window.groups == 1 or whole else summed
 
 
-def conv2d(x: Floats, w: Floats, window: Window) -> Approx:
-    """X * W + b: channels of a group, summed over the taps of a kernel row, then over kernel rows."""
+def im2col(x: Floats, window: Window) -> Approx:
+    """What each window holds: a convolution with one filter for each of its values, which it copies."""
+    images = _images(x, window.reads)
+    values = np.eye(math.prod(window.taps) * images.shape[3])
+    return exact(_matrix(windows.conv2d(images, values.reshape(*window.taps, -1, len(values)), window)))
+
+
+def conv2d(x: Floats, w: Floats, window: Window, *, patches: bool = False) -> Approx:
+    """X * W + b: channels of a group, summed over the taps of a kernel row, then over kernel rows; of `patches`, all at once."""
     images, kernel, bias = _images(x, window.reads), w[:-1].reshape(*window.taps, -1, w.shape[1]), w[-1]
     size = windows.conv2d(np.abs(images), np.abs(kernel), window)
     a_tap = _additions(window, images.shape[3], w.shape[1], kernel.shape[2])
-    roundings = 3 + window.taps[1] * a_tap + window.taps[0]
+    roundings = 3 + (_texels(len(w) - 1) + 1 if patches else window.taps[1] * a_tap + window.taps[0])
     error = roundings * U * size + U * (size + np.abs(bias)) + len(w) * TINY
     return Approx(_matrix(windows.conv2d(images, kernel, window) + bias), _matrix(error))
 

@@ -100,6 +100,9 @@ class LayerShape:
     bias: bool = True  # whether there is a bias for each column of the weights
     pixels: int = 1  # places at which the weights are applied
     lines: tuple[int, int] | None = None  # where their gradient is summed in parts: lines, trips of each
+    windows: bool = (
+        False  # whether what its windows hold may be stored side by side, as the channels of a pixel
+    )
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
     sums: Sums | None = None  # of a normalization
     index: int = 0  # of the layer in the model

@@ -135,7 +135,10 @@ def _convolution(
     singly = one_by_one(groups, channels, filters)
     lines = (height, 1 + (4 * (1 + width) if singly else width))
     weights = (math.prod(kernel), channels // groups, filters)
-    return LayerShape(shape, output, weights, use_bias, math.prod(places), lines=lines), Value(output, output)
+    # What loops too long is refused, whatever may be stored.
+    windows = groups == 1 and not transposed and math.prod(kernel) * math.ceil(channels / 4) <= MAX_TRIPS
+    made = LayerShape(shape, output, weights, use_bias, math.prod(places), lines=lines, windows=windows)
+    return made, Value(output, output)
 
 
 def require_groups(channels: int, groups: int, filters: int, field: str) -> None:

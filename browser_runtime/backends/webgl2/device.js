@@ -25,7 +25,7 @@ import { Programs } from "./programs.js";
 /**
  * Choices that are made from the device unless a test makes them.
  * @typedef {{format?: "rgba32f"|"rgba32ui", fetch?: "texture"|"texelFetch", maxDrawBuffers?: number, residentBytes?: number,
- *   rows?: import("./fragment_rows.js").RowsWanted}} DeviceOptions
+ *   rows?: import("./fragment_rows.js").RowsWanted, convolution?: "direct"|"im2col"}} DeviceOptions
  */
 
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
@@ -38,6 +38,7 @@ export class Device {
   constructor(shaders, options = {}) {
     this.shaders = shaders;
     this.rows = options.rows;
+    this.convolution = options.convolution;
     const gl = createContext();
     this.gl = gl;
     /** @type {(() => void)[]} */

@@ -80,6 +80,14 @@ export function extent({ texels, texelsPerRow, groups, folded }, maxSize) {
   return width <= maxSize ? { width, height: ceilDiv(texels, width) } : null;
 }
 
+/** Bytes of a texture for each layout; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
+export function bytesOf(layouts, maxSize) {
+  return layouts.reduce((sum, layout) => {
+    const size = extent(layout, maxSize);
+    return sum + (size && size.height <= maxSize ? size.width * size.height * layout.layers * 16 : Infinity);
+  }, 0);
+}
+
 /**
  * The largest power of two of rows that a fragment may write: at most `wanted`, and `outputs` render targets a row plus `extra` must fit.
  * @param {number} wanted @param {number} maxDrawBuffers @param {{outputs?: number, extra?: number}} targets

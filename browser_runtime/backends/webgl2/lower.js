@@ -5,7 +5,7 @@ import { makeDraw } from "./draw.js";
 import { ROWS, rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
-import { ceilDiv, columnsOf, extent, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering, tensorOf } from "./lowering.js";
 
 /** @import { Draw, Place } from "./draw.js" */
@@ -49,14 +49,6 @@ const TEXELS_OF_PART = 4096;
  * @property {boolean} streamed whether the data set stays outside of textures
  */
 
-/** Bytes of a texture for each layout; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
-function bytesOf(layouts, maxSize) {
-  return layouts.reduce((sum, layout) => {
-    const size = extent(layout, maxSize);
-    return sum + (size && size.height <= maxSize ? size.width * size.height * layout.layers * 16 : Infinity);
-  }, 0);
-}
-
 /** Batches of the ring: two at least, so that one is uploaded while another is read. @param {number} batchBytes @param {number} residentBytes */
 const ringOf = (batchBytes, residentBytes) => Math.max(2, Math.floor((residentBytes * RING_SHARE) / batchBytes));
 
@@ -70,6 +62,9 @@ function requireTargets(draws, maxDrawBuffers) {
   }
 }
 
+/** Rows that are evaluated or predicted at once. @param {Rows} rows */
+export const stageOf = ({ batch, validation }) => roundUp(Math.min(Math.max(validation, 256), Math.max(batch, 1024)), ROW_ALIGNMENT);
+
 /**
  * @param {Plan} plan
  * @param {Limits} limits
@@ -82,7 +77,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const arena = new Arena(limits.maxTextureSize);
   const batch = roundUp(rows.batch, ROW_ALIGNMENT);
   const batches = ceilDiv(rows.train, rows.batch);
-  const stage = roundUp(Math.min(Math.max(rows.validation, 256), Math.max(rows.batch, 1024)), ROW_ALIGNMENT);
+  const stage = stageOf(rows);
   const layers = rowsPerFragment(4, limits.maxDrawBuffers);
   const layoutFor = (/** @type {Parameters<typeof layoutOf>[0]} */ matrix) => layoutOf(matrix, limits.maxTextureSize);
   const columns = Object.fromEntries(Object.entries(plan.fed).map(([name, shape]) => [name, columnsOf(shape)]));

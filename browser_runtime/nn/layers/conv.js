@@ -47,8 +47,24 @@ function convolve(model, layer, x, taps, attrs, shape) {
   const channels = attrs.input[2] / attrs.groups;
   const kernel = [...taps, channels, layer.filters];
   const area = taps.reduce((a, b) => a * b, 1);
-  const w = model.parameter(layer, { shape: kernel, blocks: kernel, fanIn: area * channels, fanOut: area * layer.filters, bias: layer.use_bias });
-  return model.activated(layer, "conv2d", { x: x.tensor, w }, shape, { ...attrs, output: [...attrs.size, layer.filters], kernel });
+  const geometry = { ...attrs, output: [...attrs.size, layer.filters], kernel };
+  const patches = model.algorithm(layer, geometry) === "im2col" ? patchesOf(model, layer, x, geometry) : null;
+  // Where a window is one pixel, its weights are one block.
+  const blocks = patches ? [area * channels, layer.filters] : kernel;
+  const w = model.parameter(layer, { shape: kernel, blocks, fanIn: area * channels, fanOut: area * layer.filters, bias: layer.use_bias });
+  return model.activated(layer, "conv2d", { x: x.tensor, ...patches, w }, shape, geometry);
+}
+
+/**
+ * What the windows hold, which the products with the weights then read instead of x. It has no gradient of its own.
+ * @param {Model} model @param {any} layer @param {Value} x @param {any} geometry @returns {{patches: string}}
+ */
+function patchesOf({ graph }, layer, x, geometry) {
+  const [height, width] = geometry.size;
+  const shape = [height, width, geometry.kernel.slice(0, -1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1)];
+  const patches = graph.add({ name: `${layer.name}.patches`, kind: "activation", shape, batched: true });
+  graph.op("im2col", { x: x.tensor }, { patches }, geometry);
+  return { patches };
 }
 
 /**

@@ -46,7 +46,12 @@ CORE: dict[str, Oracle] = {
     "affine_grad_weights": lambda run: {
         "dw": _without_bias(oracle.affine_grad_weights(run.inputs["x"], run.inputs["dy"]), run)
     },
-    "conv2d": lambda run: {"y": oracle.conv2d(run.read["x"], run.weights(), Window.of_attrs(run.attrs))},
+    "im2col": lambda run: {"patches": oracle.im2col(run.read["x"], Window.of_attrs(run.attrs))},
+    "conv2d": lambda run: {
+        "y": oracle.conv2d(
+            run.read["x"], run.weights(), Window.of_attrs(run.attrs), patches="patches" in run.inputs
+        )
+    },
     "conv2d_grad_input": lambda run: {
         "dx": oracle.conv2d_grad_input(run.read["dy"], run.weights(), Window.of_attrs(run.attrs))
     },

@@ -25,18 +25,42 @@ function groupsOf({ groups, input, output }) {
   return { kind: "_grouped", defines, read, made, samples: 4 };
 }
 
+/**
+ * What the products of a convolution run over, and its geometry: x, or what its windows hold, which are then the channels of one pixel.
+ * @param {{inputs: Record<string, string>, attrs: any}} op
+ */
+function operandOf({ inputs: { x, patches }, attrs }) {
+  if (!patches) return { x, attrs };
+  const input = [...attrs.output.slice(0, 2), attrs.kernel.slice(0, -1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1)];
+  return { x: patches, attrs: { ...attrs, input, taps: [1, 1], stride: [1, 1], dilation: [1, 1], padding: [0, 0] } };
+}
+
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
+  im2col(lowering, group) {
+    const { inputs, outputs, attrs } = find(group, "im2col");
+    return [
+      lowering.draw("im2col", {
+        trips: 0,
+        defines: { ...windowDefines(attrs), CHANNELS_READ: attrs.input[2] },
+        reads: [lowering.read("X", inputs.x)],
+        writes: [lowering.write("P", outputs.patches)],
+        domain: lowering.layout(outputs.patches),
+      }),
+    ];
+  },
+
   conv2d(lowering, group) {
     const conv = find(group, "conv2d");
+    const { x, attrs } = operandOf(conv);
     const activation = find(group, "activation");
     const y = (activation ?? conv).outputs.y;
-    const { kind, defines, read } = groupsOf(conv.attrs);
+    const { kind, defines, read } = groupsOf(attrs);
     return [
       lowering.draw(`conv2d${kind}`, {
-        trips: area(conv.attrs.taps) * read,
-        defines: { ...windowDefines(conv.attrs), ...defines, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
-        reads: [lowering.read("X", conv.inputs.x), lowering.read("W", conv.inputs.w)],
+        trips: area(attrs.taps) * read,
+        defines: { ...windowDefines(attrs), ...defines, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] },
+        reads: [lowering.read("X", x), lowering.read("W", conv.inputs.w)],
         writes: [lowering.write("Y", y)],
         domain: lowering.layout(y),
       }),
@@ -48,10 +72,14 @@ export const kernels = {
     const grad = find(group, "activation_grad");
     const dx = (grad ?? conv).outputs.dx;
     const { kind, defines, made } = groupsOf(conv.attrs);
+    const w = lowering.layout(conv.inputs.w);
+    const channels = conv.attrs.input[2] / conv.attrs.groups;
+    // Weights that meet whole windows are one block, whose taps follow each other without a gap.
+    const tapRows = w.blockRows === channels ? w.blockStride : channels;
     return [
       lowering.draw(`conv2d${kind}_grad_input`, {
         trips: area(conv.attrs.taps) * made,
-        defines: { ...windowDefines(conv.attrs), ...defines, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        defines: { ...windowDefines(conv.attrs), ...defines, ...(kind === "" && { TAP_ROWS: tapRows }), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [
           lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : []),
         ],
@@ -62,7 +90,8 @@ export const kernels = {
   },
 
   conv2d_grad_weights(lowering, group) {
-    const { inputs, attrs } = find(group, "conv2d_grad_weights");
+    const sum = find(group, "conv2d_grad_weights");
+    const { x, attrs } = operandOf(sum);
     const { kind, defines, samples } = groupsOf(attrs);
     // Lines and columns of what is summed over: windows; for the bias of a transposed convolution, all that they slide over.
     const [height, width] = [0, 1].map((axis) => Math.max(attrs.output[axis], attrs.transposed ? attrs.input[axis] : 0));
@@ -71,7 +100,7 @@ export const kernels = {
       lines: (lowering.batchRows / 4) * height,
       tripsOfLine: 1 + (samples > 1 ? samples * (1 + width) : width),
       defines: { ...windowDefines(attrs), ...defines },
-      reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
+      reads: [lowering.read("X", x), lowering.read("DY", sum.inputs.dy)],
     });
   },
 };
