@@ -33,7 +33,7 @@ const OPTIONS = ["data", "backend", "shaderUrl", "initialWeights", "allowSoftwar
 const THREADS = ["auto", "worker", "inline"];
 const LEVELS = ["basic", "full"];
 /** @type {Record<string, unknown[]>} */
-const DEVICE_OPTIONS = { format: ["rgba32f", "rgba32ui"], fetch: ["texture", "texelFetch"], maxDrawBuffers: [1, 2, 3, 4, 5, 6, 7, 8] };
+const DEVICE_OPTIONS = { format: ["rgba32f", "rgba32ui"], fetch: ["texture", "texelFetch"], maxDrawBuffers: [1, 2, 3, 4, 5, 6, 7, 8], convolution: ["direct", "im2col"] };
 
 /** A misspelt option would otherwise be as good as none. @param {Record<string, any>} given @param {string[]} legal */
 function checkOptions(given, legal) {

@@ -88,12 +88,23 @@ function showTimings({ record, state }) {
     ["Steps", formatCount(timings.steps)],
     ["Parameters", formatCount(record.parameters)],
     ["Draws a step", formatCount(record.drawsPerStep)],
+    ...convolutionFacts(record),
     ["GL calls a step", formatCount(Math.round(record.glCallsPerStep))],
     ["Textures, peak", formatBytes(record.peakTextureBytes)],
     ["Chromium", record.launch && `${record.launch.chromium}, ${record.launch.recipe}`],
   ]);
   byId("plan-key").textContent = record.planKey ?? "";
   byId("plan").hidden = !record.planKey;
+}
+
+/** Which algorithm each convolution took, and what both cost for a sample. @param {any} record @returns {[string, string][]} */
+function convolutionFacts({ convolutions = [] }) {
+  const cost = (/** @type {any} */ { multiplyAdds, loads, stores, bytes }) =>
+    `${formatCount(multiplyAdds)} multiply-adds, ${formatCount(loads + stores)} texels, ${bytes === null ? "too large" : formatBytes(bytes)}`;
+  return convolutions.map((/** @type {any} */ { layer, algorithm, direct, im2col }) => {
+    const ways = [`direct: ${cost(direct)}`, ...(im2col ? [`im2col: ${cost(im2col)}`] : [])];
+    return [`Convolution ${layer}`, `${algorithm} (${ways.join("; ")})`];
+  });
 }
 
 /** @param {string} part "loss" or "accuracy" @param {Record<string, Curve>} curves @param {Record<string, string>} titles */

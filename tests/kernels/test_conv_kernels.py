@@ -32,10 +32,22 @@ def check(
     page: BrowserPage, shape: Shape, layers: list[Layer], rows: int = 5, loss: str = "mse", *, labels: str = "index",
     outputs: int = 3, batch: int = 0, device: dict[str, Any] | None = None, **net: Any,
 ) -> set[str]:  # fmt: skip
-    """Check every kernel of the third step of these layers with a flatten and a dense one behind; returns the kernels' names."""
+    """Check every kernel of the third step of these layers with a flatten and a dense one behind; returns the kernels' names.
+
+    Convolutions are shifted products, unless the device has it otherwise.
+    """
     spec = cnn(shape, [*layers, FLATTEN, dense(outputs)], loss, **net)
     x, y = images_for(spec, rows, labels=labels)
-    step = inspect(page, spec, x, y, weights=weights_of(spec), steps=2, batch=batch, device=device or {})
+    step = inspect(
+        page,
+        spec,
+        x,
+        y,
+        weights=weights_of(spec),
+        steps=2,
+        batch=batch,
+        device={"convolution": "direct"} | (device or {}),
+    )
     check_padding(step)
     check_reduction(step)
     return set(check_values(step))

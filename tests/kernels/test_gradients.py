@@ -21,10 +21,10 @@ STEP = 1e-4  # of the central difference; its error is GRADIENT_ATOL
 
 
 def engine_gradients(
-    page: BrowserPage, spec: Spec, x: Array, y: Array, weights: dict[str, Array]
+    page: BrowserPage, spec: Spec, x: Array, y: Array, weights: dict[str, Array], **options: Any
 ) -> dict[str, Array]:
     """The weights before minus those after the step, which rounds each to float32 once."""
-    after = page.call(ENGINE, "run", spec, x, y, {"initialWeights": weights})["weights"]
+    after = page.call(ENGINE, "run", spec, x, y, {"initialWeights": weights, **options})["weights"]
     return {name: before.astype(np.float64) - after[name] for name, before in weights.items()}
 
 
@@ -71,10 +71,12 @@ def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
     return nearest
 
 
-def check(page: BrowserPage, spec: Spec, x: Array, y: Array, candidates: Iterable[dict[str, Array]]) -> None:
+def check(
+    page: BrowserPage, spec: Spec, x: Array, y: Array, candidates: Iterable[dict[str, Array]], **options: Any
+) -> None:
     """Every weight and bias, with the first weights that come near no kink."""
     weights = next(found for found in candidates if nearest_kink(spec, x, found) > 100 * STEP)
-    got = engine_gradients(page, spec, x, y, weights)
+    got = engine_gradients(page, spec, x, y, weights, **options)
     for name, wanted in numerical_gradients(spec, x, y, weights).items():
         rounding = 2.0**-23 * np.abs(weights[name]).max()
         tolerance = GRADIENT_RTOL * np.abs(wanted).max() + rounding + GRADIENT_ATOL
@@ -104,10 +106,12 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("algorithm", ["direct", "im2col"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("net", CONV_NETS)
-def test_gradients_of_conv_nets(browser_page: BrowserPage, net: str, loss: str):
-    """Convolutions with stride, dilation and padding, pooling with overlap, flatten, dense; 3 images."""
+def test_gradients_of_conv_nets(browser_page: BrowserPage, net: str, loss: str, algorithm: str):
+    """Convolutions with stride, dilation and padding, both ways, pooling with overlap, flatten, dense; 3 images."""
     spec = cnn(*CONV_NETS[net], loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
     x, y = images_for(spec, 3)
-    check(browser_page, spec, x, y, (weights_of(spec, seed=seed) for seed in range(1, 2000)))
+    candidates = (weights_of(spec, seed=seed) for seed in range(1, 2000))
+    check(browser_page, spec, x, y, candidates, device={"convolution": algorithm})

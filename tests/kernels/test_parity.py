@@ -36,11 +36,24 @@ def engine_run(page: BrowserPage, case: Case, seed: int, **options: Any) -> tupl
 @each_case
 def test_parity_with_pytorch(browser_page: BrowserPage, case: Case):
     """Every seed near PyTorch float64, and in the median no further from it than 4 times PyTorch float32."""
+    check_parity(browser_page, case)
+
+
+@pytest.mark.parametrize("algorithm", ["direct", "im2col"])
+@pytest.mark.parametrize("net", ["cnn-adam", "sequence-adam"])
+def test_parity_of_both_convolutions(browser_page: BrowserPage, net: str, algorithm: str):
+    """The same, whichever way all convolutions take."""
+    (case,) = (case for case in CASES if case.name == net)
+    check_parity(browser_page, case, device={"convolution": algorithm})
+
+
+def check_parity(browser_page: BrowserPage, case: Case, **options: Any) -> None:
+    """Of all seeds; options are the engine's."""
     ours: list[float] = []
     theirs: list[float] = []
     for seed in SEEDS:
         reference = reference_run(case, seed, "float64")
-        losses, weights = engine_run(browser_page, case, seed)
+        losses, weights = engine_run(browser_page, case, seed, **options)
         distance = np.abs(losses - reference.losses)
         assert np.all(distance <= PARITY_LOSS_RTOL * np.abs(reference.losses) + PARITY_LOSS_ATOL), (
             f"seed {seed}"
