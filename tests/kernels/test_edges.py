@@ -71,7 +71,11 @@ def test_steps_are_whole(browser_page: BrowserPage, steps: Any):
         ({"allowSofware": False}, "options.allowSofware", "allowSoftware"),
         ({"thread": "wrker"}, "options.thread", "auto, worker, inline"),
         ({"device": {"format": "rgba16f"}}, "options.device.format", "rgba32f, rgba32ui"),
-        ({"device": {"formats": 1}}, "options.device", "format, fetch, maxDrawBuffers, convolution, residentBytes, rows"),
+        (
+            {"device": {"formats": 1}},
+            "options.device",
+            "format, fetch, maxDrawBuffers, convolution, residentBytes, rows",
+        ),
     ],
 )
 def test_unknown_options_are_refused(
