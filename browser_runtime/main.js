@@ -23,6 +23,8 @@ class Fenced extends Error {}
 
 const abort = new AbortController();
 let fenced = false;
+/** What the page does besides compiling and training, in ms. */
+const spent = { reportMs: 0, checkpointMs: 0, saveMs: 0 };
 
 Object.assign(globalThis, {
   texelgradPage: {
@@ -71,8 +73,8 @@ async function work() {
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
-    await post("weights", new Blob([await session.weightsFile()]));
-    await postJson("result", { record: { ...session.record, resumed }, final });
+    await timed("saveMs", async () => post("weights", new Blob([await session.weightsFile()])));
+    await postJson("result", { record: { ...recordOf(session), resumed }, final });
   } finally {
     await session.dispose();
   }
@@ -100,8 +102,20 @@ async function predict(session, x) {
     first += count;
     await post("metrics", progressFrame(first, rows));
   }
-  await post("predictions", new Blob([headerOf("outputs", [rows, ...outputShape]), ...parts]));
-  await postJson("result", { record: session.record, final: { step: rows } });
+  await timed("saveMs", () => post("predictions", new Blob([headerOf("outputs", [rows, ...outputShape]), ...parts])));
+  await postJson("result", { record: recordOf(session), final: { step: rows } });
+}
+
+/** The session's record with what the page did besides. @param {Awaited<ReturnType<typeof compile>>} session */
+function recordOf({ record }) {
+  return { ...record, timings: { ...record.timings, ...spent } };
+}
+
+/** Adds the time that something takes to what is `spent`. @param {keyof typeof spent} stage @param {() => Promise<unknown>} act */
+async function timed(stage, act) {
+  const started = performance.now();
+  await act();
+  spent[stage] += performance.now() - started;
 }
 
 /**
@@ -127,7 +141,7 @@ async function runInPieces(session, spec, diagnoseAt) {
   const everySteps = spec.checkpoint.every_steps ?? Infinity;
   const report = async () => {
     diagnoseAt = Infinity;
-    await postJson("diagnostics", await session.diagnose(spec.diagnostics));
+    await timed("reportMs", async () => postJson("diagnostics", await session.diagnose(spec.diagnostics)));
   };
   for (;;) {
     if (session.step >= diagnoseAt) await report();
@@ -142,7 +156,9 @@ async function runInPieces(session, spec, diagnoseAt) {
       throw error;
     }
     await metrics.flush();
-    if (stop % everySteps === 0 && !session.done) await post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()]));
+    if (stop % everySteps === 0 && !session.done) {
+      await timed("checkpointMs", async () => post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()])));
+    }
   }
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
 }

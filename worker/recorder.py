@@ -7,6 +7,7 @@ import logging
 import math
 import struct
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -49,11 +50,13 @@ class Recorder(AttemptPort):
         self._resumed_key: str | None = None
         self._checkpoint_key: str | None = None
         self._state = AttemptState.STARTING
+        self._begun_s = self._handed_over_s = 0.0  # of the monotonic clock
         self._lines = 0
         self._lock = threading.Lock()
 
     def begin(self, claim: Claim) -> None:
         """Serve this claim, whose attempt is `starting`."""
+        self._begun_s = time.monotonic()
         self._claim = claim
         spec = parse_spec(claim.spec)
         parameters = _ITEM_BYTES * estimate(spec, None, None).parameters
@@ -72,6 +75,7 @@ class Recorder(AttemptPort):
         claim = self._claim
         if claim is None:
             return None
+        self._handed_over_s = time.monotonic()
         self._emit("progress")
         allowed: bool | None = claim.spec["allow_software"]
         resume = {"url": "resume", "step": claim.resume.step} if claim.resume else None
@@ -149,8 +153,11 @@ class Recorder(AttemptPort):
 
     @override
     def result(self, result: dict[str, Any]) -> None:
+        record: dict[str, Any] = result["record"]
+        handover_ms = 1e3 * (self._handed_over_s - self._begun_s)
+        timings = {**record.get("timings", {}), "handoverMs": handover_ms}
         with self._writing(AttemptState.SAVING) as (session, attempt):
-            repository.save_record(session, *attempt, result["record"])
+            repository.save_record(session, *attempt, {**record, "timings": timings})
         self._emit("saved")
 
     @override

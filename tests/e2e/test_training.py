@@ -105,7 +105,11 @@ def test_a_job_from_upload_to_weights(stack: Stack, blobs: dict[str, NDArray[Any
     record = job["record"]
     assert record["backend"] == "webgl2"
     assert record["launch"]["chromium"]
-    assert record["timings"]["steps"] == 120
+    timings = record["timings"]
+    assert timings["steps"] == 120
+    stages = ("handover", "compile", "upload", "train", "report", "save")
+    assert all(timings[f"{stage}Ms"] > 0 for stage in stages)
+    assert timings["checkpointMs"] == 0
     report = stack.client.diagnostics(job["id"])
     assert report["attempt_id"] == job["attempts"][-1]["id"]
 
