@@ -2,10 +2,13 @@
 // The only file of the engine that knows the page and its runner. No training logic here.
 
 import { EngineError } from "./errors.js";
+import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/inputs.js";
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
 import { headerOf } from "./train/safetensors.js";
-import { readRows } from "./train/sources.js";
+import { readRows, size } from "./train/sources.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
+
+/** @import { ModelInput } from "./nn/inputs.js" */
 
 /**
  * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
@@ -69,7 +72,7 @@ async function work() {
   const mib = (peakTextureBytes / 2 ** 20).toFixed(1);
   console.info(`compiled in ${Math.round(timings.compileMs)} ms: ${drawsPerStep} draws a step, ${mib} MiB of textures, on ${renderer}`);
   try {
-    if (spec.predict) return await predict(session, sourceOf(job.data.inputs));
+    if (spec.predict) return await predict(session, spec.model.input, inputsOf(job));
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
@@ -82,20 +85,27 @@ async function work() {
 
 /**
  * Posts the outputs for all rows as one file, whose parts are made window by window.
- * @param {Awaited<ReturnType<typeof compile>>} session @param {ReturnType<typeof sourceOf>} x
+ * @param {Awaited<ReturnType<typeof compile>>} session @param {ModelInput} input @param {ReturnType<typeof inputsOf>} x
  */
-async function predict(session, x) {
-  const [rows, ...sample] = x.shape;
+async function predict(session, input, x) {
+  const inputs = Object.values(named(input, x));
+  const rows = inputs[0].shape[0];
+  const valuesOfRow = inputs.reduce((sum, { shape }) => sum + size(shape.slice(1)), 0);
   /** @type {number[]} */
   let outputShape = [];
   /** @type {Float32Array<ArrayBuffer>[]} */
   const parts = [];
-  let window = Math.max(1, Math.floor(WINDOW_VALUES / sample.reduce((a, b) => a * b, 1)));
+  let window = Math.max(1, Math.floor(WINDOW_VALUES / valuesOfRow));
   for (let first = 0; first < rows; ) {
     if (abort.signal.aborted) throw new EngineError("aborted", "predicting was cancelled");
     const count = Math.min(window, rows - first);
-    const read = (/** @type {number} */ start, /** @type {number} */ n) => readRows(x, first + start, n);
-    const { shape, data } = await session.predict({ shape: [count, ...sample], dtype: x.dtype, read });
+    const from = first;
+    const some = eachInput(input, x, (source) => ({
+      shape: [count, ...source.shape.slice(1)],
+      dtype: source.dtype,
+      read: (/** @type {number} */ start, /** @type {number} */ n) => readRows(source, from + start, n),
+    }));
+    const { shape, data } = await session.predict(some);
     parts.push(/** @type {Float32Array<ArrayBuffer>} */ (data));
     outputShape = shape.slice(1);
     window = Math.min(window, Math.max(1, Math.floor(WINDOW_VALUES / (data.length / count))));
@@ -164,13 +174,20 @@ async function runInPieces(session, spec, diagnoseAt) {
 }
 
 /** @param {Job} job */
-function dataOf({ data: { inputs, targets, weights } }) {
-  return { x: sourceOf(inputs), y: sourceOf(targets), ...(Object.keys(weights).length > 0 && { weight: sourceOf(weights) }) };
+function dataOf(job) {
+  const [y] = Object.values(job.data.targets);
+  const [weight] = Object.values(job.data.weights);
+  return { x: inputsOf(job), y: sourceOf(y), ...(weight && { weight: sourceOf(weight) }) };
 }
 
-/** The engine's thread reads the array itself, window by window. @param {Record<string, ArrayDescription>} arrays one of them */
-function sourceOf(arrays) {
-  const [{ shape, dtype, url }] = Object.values(arrays);
+/** The model's inputs: those that it names, or the only one. @param {Job} job @returns {ReturnType<typeof sourceOf>|Record<string, ReturnType<typeof sourceOf>>} */
+function inputsOf({ spec, data: { inputs } }) {
+  const { input } = spec.model;
+  return unnamed(input, mapValues(shapesOf(input), (_, name) => sourceOf(inputs[arrayOf(name)])));
+}
+
+/** The engine's thread reads the array itself, window by window. @param {ArrayDescription} array */
+function sourceOf({ shape, dtype, url }) {
   return { shape, dtype, url: address(url) };
 }
 

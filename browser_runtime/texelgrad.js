@@ -9,14 +9,14 @@ export { estimate } from "./train/estimate.js";
 export { FIRST_LOSSES } from "./train/progress.js";
 
 /** @import { Point } from "./train/pipeline.js" */
+/** @import { Data } from "./train/data.js" */
 /** @import { RunRecord } from "./train/run_record.js" */
-/** @import { Data } from "./train/session.js" */
 /** @import { Weights } from "./train/weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
 
 /**
  * @typedef {object} CompileOptions
- * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...model.input] and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece, or at an address
+ * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...shape], by name where the model has several, and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
  * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers; needed where the spec has `predict`, or `fine_tune` and nothing is restored

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from texelgrad.config import Settings
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.initial_weights import find_weights, fit_faults, shapes_of, tensors_of
+from texelgrad.inputs import TARGET
 from texelgrad.made_data import MadeData, describe
 from texelgrad.repository import datasets
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
@@ -25,7 +26,7 @@ class Checked:
     """A spec that can run, and what was learnt of it on the way."""
 
     spec: JobSpec
-    infos: dict[str, ArrayInfo]  # x, perhaps y and w
+    infos: dict[str, ArrayInfo]  # of the data set's arrays by name
     synthetic: MadeData | None  # the data, where it is made up
     deadline_at: int | None  # in microseconds
     weights_artifact_id: str | None = None  # that it begins with
@@ -54,9 +55,9 @@ def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> 
     if infos:
         if right.get("predict"):  # the inputs must fit; targets and batches don't matter
             sections = {"model": right["model"]} if "model" in right else {}
-            faults.extend(data_faults(sections, infos["x"], None))
-        elif "y" in infos:
-            faults.extend(data_faults(right, infos["x"], infos["y"]))
+            faults.extend(data_faults(sections, infos))
+        elif TARGET in infos:
+            faults.extend(data_faults(right, infos))
         else:
             legal = "a data set with y; of a table, uploaded with target=COLUMN"
             message = "has no targets y: it is for predictions"

@@ -1,6 +1,6 @@
 """Uploaded files as arrays: checked, and made into what the page reads, block by block. No database.
 
-`x` becomes float32 [n, ...]; `y` int32 [n] where it is a column of whole numbers, else float32 [n] or [n, k].
+Inputs become float32 [n, ...]; `y` int32 [n] where it is a column of whole numbers, else float32 [n] or [n, k].
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from texelgrad.config import Settings
 from texelgrad.errors import Fault, Invalid
+from texelgrad.inputs import INPUT, TARGET, WEIGHT, array_of
 from texelgrad.jsonable import jsonable
 from texelgrad.read_csv import read_csv
 from texelgrad.read_images import read_images
@@ -71,7 +72,7 @@ def read_upload(file: IO[bytes], format_name: str, settings: Settings, columns: 
         return read_npys({"x": file}, settings)
     if format_name == "images":
         return normalise(**vars(read_images(file, limit)))
-    return _normalise(read_npz(file, limit) if format_name == "npz" else read_safetensors(file, limit))
+    return normalise_named(read_npz(file, limit) if format_name == "npz" else read_safetensors(file, limit))
 
 
 def read_npys(files: Mapping[str, IO[bytes]], settings: Settings) -> list[NamedArray]:
@@ -96,12 +97,7 @@ def read_npys(files: Mapping[str, IO[bytes]], settings: Settings) -> list[NamedA
             faults.append(Fault(name, f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
-    return _normalise(found)
-
-
-def _normalise(named: Mapping[str, Rows]) -> list[NamedArray]:
-    """As normalise, of arrays by name."""
-    return normalise(named["x"], named.get("y"), named.get("w"))
+    return normalise_named(found)
 
 
 def normalise(
@@ -110,32 +106,45 @@ def normalise(
     w: Rows | Array | None = None,
     classes: list[str] | None = None,
 ) -> list[NamedArray]:
+    """The arrays of a data set of one input without a name; as `normalise_named`."""
+    given = {array_of(INPUT): x, TARGET: y, WEIGHT: w}
+    return normalise_named({name: _rows(each) for name, each in given.items() if each is not None}, classes)
+
+
+def normalise_named(arrays: Mapping[str, Rows], classes: list[str] | None = None) -> list[NamedArray]:
     """Check arrays against each other and for what no training survives; raises Invalid with every fault.
 
-    Without targets `y` they are for predictions; `w` is what each row counts for.
+    Those that are neither targets `y` nor `w`, what each row counts for, are inputs; without targets they are for
+    predictions. `classes` are the names of what y numbers.
     """
-    x = _rows(x)
-    if len(x.shape) == 1:
-        x = Changed(x, x.dtype, (*x.shape, 1))
-    faults = _array_faults("x", x)
+    inputs = {
+        name: Changed(each, each.dtype, (*each.shape, 1)) if len(each.shape) == 1 else each
+        for name, each in arrays.items()
+        if name not in (TARGET, WEIGHT)
+    }
+    y, w = arrays.get(TARGET), arrays.get(WEIGHT)
+    faults = [fault for name, each in inputs.items() for fault in _array_faults(name, each)]
+    counts = {name: each.shape[0] for name, each in inputs.items() if each.shape}
     column = None
     if y is not None:
-        y = _flat(_rows(y))
+        y = _flat(y)
         column = _Column() if len(y.shape) == 1 else None
         faults += _array_faults("y", y, column)
         if len(y.shape) > 2:
             faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
-        if x.shape and y.shape and x.shape[0] != y.shape[0]:
-            message = f"has {y.shape[0]} rows, x has {x.shape[0]}"
-            faults.append(Fault("y", message, y.shape[0], f"{x.shape[0]} rows"))
+        counts |= {TARGET: y.shape[0]} if y.shape else {}
+    first, rows = next(iter(counts.items()), ("", 0))
+    for name, own in counts.items():
+        if own != rows:
+            faults.append(Fault(name, f"has {own} rows, {first} has {rows}", own, f"{rows} rows"))
     if w is not None:
-        w = _flat(_rows(w))
-        faults.extend(_array_faults("w", w) or _weight_faults(w, x.shape[0] if x.shape else 0))
+        w = _flat(w)
+        faults.extend(_array_faults("w", w) or _weight_faults(w, rows))
     if faults:
         raise Invalid(faults)
     whole = column is not None and column.fits_int32
     return [
-        _named("x", "input", x, "<f4"),
+        *(_named(name, "input", each, "<f4") for name, each in inputs.items()),
         *([_named("y", "target", y, "<i4" if whole else "<f4", classes, column)] if y is not None else []),
         *([_named("w", "weight", w, "<f4")] if w is not None else []),
     ]

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.inputs import inputs_of
 from texelgrad.layers import Layer
 from texelgrad.layers.base import Shape, Value
 from texelgrad.layers.window import Padding
 from texelgrad.spec import JobSpec
-
-INPUT = "input"
-"""What layers call the model's input."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class Step:
 
     name: str
     layer: Layer
-    inputs: list[str]  # names of earlier layers, or INPUT
+    inputs: list[str]  # names of inputs and earlier layers
     shape: Shape  # of what the first of them is for one sample, as users see it
     output: Shape  # of what it makes
     field: str  # of the spec
@@ -33,8 +31,9 @@ def steps(spec: JobSpec) -> list[Step]:
 
 
 def _steps(spec: JobSpec) -> Iterator[Step]:
-    made = {INPUT: Value(tuple(spec.model.input), tuple(spec.model.input), data=True)}
-    before = INPUT
+    shapes = inputs_of(spec.model.input)
+    made = {name: Value(shape, shape, data=True) for name, shape in shapes.items()}
+    (before, *_) = shapes  # what the first layer reads where it does not say
     for index, layer in enumerate(spec.model.layers):
         name, inputs, field = str(layer.name), layer.inputs or [before], f"model.layers.{index}"
         _, made[name] = layer.fit([made[each] for each in inputs], field)

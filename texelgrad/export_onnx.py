@@ -1,4 +1,4 @@
-"""A trained model as an ONNX file that takes inputs as they are before normalisation, [rows, ...model.input], and gives the last layer's outputs.
+"""A trained model as an ONNX file that takes inputs as they are before normalisation, [rows, ...shape], and gives the last layer's outputs.
 
 ONNX has the channels of an image before its rows and columns: images are turned where the first layer needs it, and
 back where they are flattened. Another type of layer is another entry of the table at the end, or of WEIGHTLESS.
@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from texelgrad.export_graph import INPUT, Step, edges, steps, transposed_edges, unsupported
+from texelgrad.export_graph import Step, edges, steps, transposed_edges, unsupported
 from texelgrad.export_onnx_graph import Graph, Tensors, Value
 from texelgrad.export_onnx_weightless import WEIGHTLESS, pads
+from texelgrad.inputs import Shape, array_of, inputs_of
 from texelgrad.layers.base import pair
 from texelgrad.layers.window import Padding
-from texelgrad.normalize import OFFSET, SCALE
+from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
 
 _OPSET = 17
@@ -29,7 +30,8 @@ _FORMAT = "onnx"
 def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
     """The file; the same model is the same bytes. Raises Invalid where ONNX has no form of a layer."""
     graph = Graph(tensors)
-    values = {INPUT: Value(_normalized(graph, "x"), len(spec.model.input))}
+    inputs = inputs_of(spec.model.input)
+    values = {name: Value(_normalized(graph, name), len(shape)) for name, shape in inputs.items()}
     layers = steps(spec)
     for step in layers:
         make = LAYERS.get(step.layer.type)
@@ -42,8 +44,8 @@ def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
         helper.make_graph(
             graph.nodes,
             "texelgrad",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", *spec.model.input])],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", *layers[-1].output])],
+            [_described(array_of(name), shape) for name, shape in inputs.items()],
+            [_described("y", layers[-1].output)],
             graph.constants,
         ),
         opset_imports=[helper.make_opsetid("", _OPSET)],
@@ -53,15 +55,21 @@ def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
+def _described(name: str, shape: Shape) -> Any:
+    """An input or output of the graph, of any number of rows."""
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", *shape])
+
+
 def _normalized(graph: Graph, name: str) -> str:
-    """The inputs as the first layer takes them: in float64, as in training."""
-    if OFFSET not in graph.tensors:
-        return name
-    wide = graph.node("Cast", [name], "input/double", to=TensorProto.DOUBLE)
-    offset, scale = (graph.constant(each, graph.tensors[each], np.float64) for each in (OFFSET, SCALE))
-    moved = graph.node("Sub", [wide, offset], "input/moved")
-    scaled = graph.node("Mul", [moved, scale], "input/scaled")
-    return graph.node("Cast", [scaled], "input/normalized", to=TensorProto.FLOAT)
+    """An input as layers take it: in float64, as in training."""
+    names = tensors_of(name)
+    if names[0] not in graph.tensors:
+        return array_of(name)
+    wide = graph.node("Cast", [array_of(name)], f"{name}/double", to=TensorProto.DOUBLE)
+    offset, scale = (graph.constant(each, graph.tensors[each], np.float64) for each in names)
+    moved = graph.node("Sub", [wide, offset], f"{name}/moved")
+    scaled = graph.node("Mul", [moved, scale], f"{name}/scaled")
+    return graph.node("Cast", [scaled], f"{name}/normalized", to=TensorProto.FLOAT)
 
 
 def _dense(graph: Graph, step: Step, values: list[Value]) -> Value:

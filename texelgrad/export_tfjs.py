@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from texelgrad.export_graph import INPUT, Step, edges, steps, transposed_edges, unsupported
+from texelgrad.export_graph import Step, edges, steps, transposed_edges, unsupported
+from texelgrad.inputs import Shape, array_of, inputs_of
 from texelgrad.layers.base import pair
-from texelgrad.normalize import OFFSET, SCALE
+from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
 
 _FORMAT = "tfjs"
 _SHARD_BYTES = 4 << 20  # what browsers cache well
-_INPUT = "x"  # a name that no layer may have
-_NORMALIZATION = "input.normalization"  # the dot is in no layer's name
 Tensors = Mapping[str, NDArray[Any]]
 Made = tuple[str, dict[str, Any], dict[str, NDArray[Any]]]
 """A Keras class, its config, and its weights."""
@@ -54,8 +53,8 @@ class _Model:
 def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
     """The files by name; the same model is the same bytes. Raises Invalid where Keras has no form of a layer."""
     model = _Model(tensors)
-    entry = {"batch_input_shape": [None, *spec.model.input], "dtype": "float32", "sparse": False}
-    names = {INPUT: _normalized(model, model.add(_INPUT, ("InputLayer", entry, {}), []))}
+    inputs = inputs_of(spec.model.input)
+    names = {name: _input(model, name, shape) for name, shape in inputs.items()}
     for step in steps(spec):
         make = LAYERS.get(step.layer.type)
         if make is None:
@@ -65,7 +64,7 @@ def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
     config = {
         "name": "texelgrad",
         "layers": model.layers,
-        "input_layers": [[_INPUT, 0, 0]],
+        "input_layers": [[array_of(name), 0, 0] for name in inputs],
         "output_layers": [[last, 0, 0]],
     }
     return _files(config, model.weights)
@@ -94,14 +93,18 @@ def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[np.float32]]
     return {"model.json": json.dumps(document, sort_keys=True).encode(), **shards}
 
 
-def _normalized(model: _Model, name: str) -> str:
-    """The inputs as the first layer takes them, in float32: a batch normalisation whose moments are given."""
-    if OFFSET not in model.tensors:
-        return name
-    offset, scale = model.tensors[OFFSET], model.tensors[SCALE]
+def _input(model: _Model, name: str, shape: Shape) -> str:
+    """An input as layers take it, in float32: where it is normalised, a batch normalisation whose moments are given."""
+    config = {"batch_input_shape": [None, *shape], "dtype": "float32", "sparse": False}
+    entry = model.add(array_of(name), ("InputLayer", config, {}), [])
+    names = tensors_of(name)
+    if names[0] not in model.tensors:
+        return entry
+    offset, scale = (model.tensors[each] for each in names)
     weights = {"gamma": scale, "moving_mean": offset, "moving_variance": np.ones_like(scale)}
     config = {"axis": -1, "epsilon": 0, "center": False, "scale": True}
-    return model.add(_NORMALIZATION, ("BatchNormalization", config, weights), [name])
+    made: Made = ("BatchNormalization", config, weights)
+    return model.add(f"{name}.normalization", made, [entry])  # the dot is in no layer's name
 
 
 def _dense(model: _Model, step: Step, inputs: list[str]) -> str:

@@ -17,7 +17,7 @@ from texelgrad import artifacts
 from texelgrad.db import Database
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.models import Artifact
-from texelgrad.normalize import OFFSET, lacks_normalization
+from texelgrad.normalize import lacks_normalization
 from texelgrad.spec import JobSpec, parse_spec
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can have
@@ -106,8 +106,8 @@ def _derived(
 
 def _check_whole(spec: dict[str, Any], tensors: Tensors, format_name: str) -> None:
     """A model that takes inputs as they are needs what normalises them; raises Invalid."""
-    if lacks_normalization(spec["data"]["normalize"], tensors):
-        message = f"can't be made: the weights lack {OFFSET}, as an early version stored them"
+    if lacks_normalization(spec, tensors):
+        message = "can't be made: the weights lack input.offset, as an early version stored them"
         legal = "safetensors or npz with the job's normalization, or train again"
         raise Invalid([Fault("format", message, format_name, legal)])
 

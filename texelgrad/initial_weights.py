@@ -105,7 +105,7 @@ def _of_job(
         found = artifacts.find_ready(session, attempt.id, "weights")
     except NotFound:
         return Fault(field, "made predictions and has no weights", job_id, "a job that trained")
-    if inputs_too and lacks_normalization(job.spec["data"]["normalize"], shapes_of(session, found.id)):
+    if inputs_too and lacks_normalization(job.spec, shapes_of(session, found.id)):
         message = "normalised its inputs, and an early version stored its weights without saying how"
         return Fault(field, message, job_id, "a job trained again")
     return found

@@ -40,7 +40,7 @@ MAX_HELD_BYTES = 1 << 32
 class Sizes:
     """What the memory depends on."""
 
-    input: Shape  # as held
+    inputs: Sequence[Shape]  # of a row of each, as held
     layers: Sequence[LayerShape]
     output: Shape  # of a row of outputs, as held
     softmax: bool
@@ -122,7 +122,7 @@ def texture_bytes(sizes: Sizes) -> int:
 
 def _data(sizes: Sizes, batch: int, stage: int) -> int:
     """Bytes of the data set, an epoch of it and the staging rows, or of the ring that it is streamed through."""
-    widths = texels(sizes.input), texels(sizes.target), *([1] if sizes.weighted else [])
+    widths = *map(texels, sizes.inputs), texels(sizes.target), *([1] if sizes.weighted else [])
     batches = math.ceil(sizes.train_rows / sizes.batch)
     staged = sum(_tensor(stage, columns) for columns in widths)
     if (sizes.rows + batches * batch) * sum(widths) * _TEXEL_BYTES > _RESIDENT_BYTES:

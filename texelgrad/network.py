@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from texelgrad.errors import Fault
-from texelgrad.layers import ActivationLayer, Flatten, Layer, Reshape
-from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Shape, Trainable, Value, init_faults
-
-INPUT = "input"
-RESERVED = (INPUT, "x", "target", "loss", "correct")
-"""What a layer may not be called: the model's input, and tensors that every graph has."""
+from texelgrad.inputs import NO_INPUTS, RESERVED, ModelInput, Shape, field_of, inputs_of
+from texelgrad.layers import ActivationLayer, Embedding, Flatten, Layer, Reshape
+from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value, init_faults
 
 
 @dataclass(frozen=True)
@@ -23,12 +20,12 @@ class Network:
     layers: tuple[LayerShape, ...]  # flattening is nothing
     output: Shape  # of the last layer, as the user sees it
     held_output: Shape  # the same as the engine holds it
-    held_input: Shape
+    held_inputs: tuple[Shape, ...]  # of each input in their order
 
 
-def infer_network(model_input: Sequence[int], layers: Sequence[Layer]) -> Network:
+def infer_network(model_input: ModelInput, layers: Sequence[Layer]) -> Network:
     """Follow the shapes through a model, once; `Model.network` keeps the answer."""
-    if wiring := tuple(_wiring_faults(layers)):  # what is behind such a layer is unknown
+    if wiring := tuple(_wiring_faults(model_input, layers)):  # what is behind such a layer is unknown
         return Network(wiring, (), (), (), ())
     values = dict[str, Value]()
     found = list(_walk(model_input, layers, values))
@@ -41,38 +38,76 @@ def infer_network(model_input: Sequence[int], layers: Sequence[Layer]) -> Networ
         faults.append(Fault("model.layers", "no layer has weights to train", None, "one that is trainable"))
     last = values.get(str(layers[-1].name))
     output, held = (last.shape, last.held) if last else ((), ())
-    return Network(tuple(faults), shapes, output, held, values[INPUT].held)
+    inputs = tuple(values[name].held for name in inputs_of(model_input))
+    return Network(tuple(faults), shapes, output, held, inputs)
 
 
-def _held_input(model_input: Sequence[int], layers: Sequence[Layer]) -> tuple[int, ...]:
-    """How the engine holds the input: what is only ever read in another shape is uploaded so."""
-    wiring = zip(layers, _wiring(layers), strict=True)
-    wanted = {_wanted(layer, tuple(model_input)) for layer, names in wiring if INPUT in names}
-    return wanted.pop() if len(wanted) == 1 else tuple(model_input)
+def _held_inputs(model_input: ModelInput, layers: Sequence[Layer]) -> dict[str, Shape]:
+    """How the engine holds each input: what is only ever read in another shape is uploaded so."""
+    wiring = _wiring(model_input, layers)
+    return {
+        name: _held(shape, [layer for layer, names in zip(layers, wiring, strict=True) if name in names])
+        for name, shape in inputs_of(model_input).items()
+    }
 
 
-def _wanted(layer: Layer, model_input: tuple[int, ...]) -> tuple[int, ...]:
-    """In which shape a layer that reads the input needs it."""
+def _held(shape: Shape, readers: Sequence[Layer]) -> Shape:
+    wanted = {_wanted(layer, shape) for layer in readers}
+    return wanted.pop() if len(wanted) == 1 else shape
+
+
+def _wanted(layer: Layer, shape: Shape) -> Shape:
+    """In which shape a layer that reads an input needs it."""
     if isinstance(layer, Flatten):
-        return (math.prod(model_input),)
-    if isinstance(layer, Reshape) and math.prod(layer.shape) == math.prod(model_input):
+        return (math.prod(shape),)
+    if isinstance(layer, Reshape) and math.prod(layer.shape) == math.prod(shape):
         return tuple(layer.shape)
-    return model_input
+    return shape
 
 
-def _wiring(layers: Sequence[Layer]) -> list[list[str]]:
-    """Names of what each layer reads: the layer before it unless it says otherwise."""
-    before = [INPUT, *(str(layer.name) for layer in layers[:-1])]
-    return [layer.inputs or [name] for layer, name in zip(layers, before, strict=True)]
+def lookups(model_input: ModelInput, layers: Sequence[Layer]) -> dict[str, list[int]]:
+    """Of each input whose numbers are looked up, the places of the embeddings; the layers may not fit each other."""
+    # What flattens or reshapes an input still holds its numbers.
+    origin: dict[str, str | None] = {name: name for name in inputs_of(model_input)}
+    found: dict[str, list[int]] = {}
+    for index, (layer, names) in enumerate(zip(layers, _wiring(model_input, layers), strict=True)):
+        source = origin.get(names[0]) if len(names) == 1 else None
+        if isinstance(layer, Embedding) and source is not None:
+            found.setdefault(source, []).append(index)
+        origin[str(layer.name)] = source if isinstance(layer, Flatten | Reshape) else None
+    return found
 
 
-def _wiring_faults(layers: Sequence[Layer]) -> Iterator[Fault]:
-    wiring = _wiring(layers)
-    known = [INPUT]
+def normalize_faults(model_input: ModelInput, layers: Sequence[Layer], normalize: str) -> Iterator[Fault]:
+    """Numbers that are looked up stay as they are: there must be others to normalise."""
+    if normalize != "none" and not {*inputs_of(model_input)} - {*lookups(model_input, layers)}:
+        message = "would change the numbers that embedding looks up"
+        yield Fault("data.normalize", message, normalize, "none")
+
+
+def _wiring(model_input: ModelInput, layers: Sequence[Layer]) -> list[list[str]]:
+    """Names of what each layer reads: the layer before it unless it says otherwise, at first the only input."""
+    inputs = [*inputs_of(model_input)]
+    before = [inputs if len(inputs) == 1 else [], *([str(layer.name)] for layer in layers[:-1])]
+    return [layer.inputs or names for layer, names in zip(layers, before, strict=True)]
+
+
+def _wiring_faults(model_input: ModelInput, layers: Sequence[Layer]) -> Iterator[Fault]:
+    wiring = _wiring(model_input, layers)
+    inputs = inputs_of(model_input)
+    for name in inputs:
+        if isinstance(model_input, Mapping) and name in NO_INPUTS:
+            yield Fault(field_of(name), "is the name of something else", name, "a name of its own")
+    known = [*inputs]
     for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):
         field = f"model.layers.{index}"
-        if layer.name in RESERVED:
+        if layer.name in RESERVED or layer.name in inputs:
             yield Fault(f"{field}.name", "is the name of something else", layer.name, "a name of its own")
+        if not names:
+            message, legal = "must say which of the inputs it reads", ", ".join(known)
+            yield Fault(f"{field}.inputs", message, None, legal)
+            known.append(str(layer.name))
+            continue
         for k, name in enumerate(names):
             if name not in known:
                 yield Fault(f"{field}.inputs.{k}", "is no earlier layer", name, ", ".join(known))
@@ -85,17 +120,20 @@ def _wiring_faults(layers: Sequence[Layer]) -> Iterator[Fault]:
     for index, layer in enumerate(layers[:-1]):
         if layer.name not in read:
             yield Fault(f"model.layers.{index}", "no layer reads it", layer.name, "an input of a later layer")
-    if INPUT not in read:
-        yield Fault("model.layers", "no layer reads the model's input", None, "a layer with the input input")
+    for name in inputs:
+        if name not in read:
+            yield Fault(field_of(name), f"no layer reads {name}", None, f"an input {name} of a layer")
 
 
 def _walk(
-    model_input: Sequence[int], layers: Sequence[Layer], values: dict[str, Value]
+    model_input: ModelInput, layers: Sequence[Layer], values: dict[str, Value]
 ) -> Iterator[LayerShape | Fault]:
     """What each layer computes, or why it does not fit; `values` is filled with what each makes."""
-    values[INPUT] = Value(tuple(model_input), _held_input(model_input, layers), data=True)
+    held = _held_inputs(model_input, layers)
+    for name, shape in inputs_of(model_input).items():
+        values[name] = Value(shape, held[name], data=True)
     trained = set[str]()
-    wiring = _wiring(layers)
+    wiring = _wiring(model_input, layers)
     for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):
         if not all(name in values for name in names):
             continue  # behind a layer that did not fit

@@ -12,21 +12,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-OFFSET, SCALE = "input.offset", "input.scale"
-"""Names of the tensors in the weights. No layer's tensors have these: `input` is reserved for the model's input."""
+from texelgrad.inputs import INPUT, inputs_of
 
 
-def lacks_normalization(normalize: str, tensors: Container[str]) -> bool:
-    """Whether a job fitted one that its file of weights does not hold, as early versions stored them.
+def tensors_of(name: str) -> tuple[str, str]:
+    """Names of an input's offset and scale in the weights. No layer's tensors have these: no layer has an input's name."""
+    return f"{name}.offset", f"{name}.scale"
 
-    `normalize` is the spec's data.normalize. What is inherited may be none.
+
+def lacks_normalization(spec: Mapping[str, Any], tensors: Container[str]) -> bool:
+    """Whether a job of this spec fitted one that its file of weights does not hold, as early versions stored them.
+
+    What is inherited may be none.
     """
-    return normalize in ("standard", "minmax") and OFFSET not in tensors
+    fitted = spec["data"]["normalize"] in ("standard", "minmax")
+    return fitted and not any(tensors_of(name)[0] in tensors for name in inputs_of(spec["model"]["input"]))
 
 
-def normalized(x: NDArray[Any], weights: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-    """Inputs as the trained network takes them; weights of a job without normalisation leave them as they are."""
+def normalized(
+    x: NDArray[Any], weights: Mapping[str, NDArray[Any]], name: str = INPUT
+) -> NDArray[np.float32]:
+    """An input as the trained network takes it; weights without its normalisation leave it as it is."""
     x = np.asarray(x, np.float32)
-    if OFFSET not in weights:
+    offset, scale = tensors_of(name)
+    if offset not in weights:
         return x
-    return ((x.astype(np.float64) - weights[OFFSET]) * weights[SCALE]).astype(np.float32)
+    return ((x.astype(np.float64) - weights[offset]) * weights[scale]).astype(np.float32)

@@ -102,7 +102,7 @@ def _read_header(stream: _Counted) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         raise Refused(Fault(stream.name, "is not of numbers", str(kind)[:100], "float, integer or boolean"))
     try:
         return shape, fortran, np.dtype(kind)
-    except TypeError as error:
+    except (TypeError, SyntaxError) as error:
         raise ValueError(f"its type is unknown: {kind[:100]}") from error
 
 

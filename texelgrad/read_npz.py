@@ -1,4 +1,4 @@
-"""x, perhaps y and w, of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
+"""The arrays of an npz file that nobody trusts: sizes and headers are checked before anything is kept, nothing unpickled."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import zipfile
 from typing import IO
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.inputs import ARRAYS, check_names
 from texelgrad.read_npy import Refused, copy_npy
 from texelgrad.rows import Rows
 from texelgrad.zips import UNREADABLE, is_plausible
 
-_MEMBERS = ("x.npy", "y.npy", "w.npy")
-_LEGAL = "x, perhaps y, perhaps w"
+_SUFFIX = ".npy"
 
 
 def read_npz(file: IO[bytes], max_bytes: int) -> dict[str, Rows]:
-    """The array `x`, and `y` and `w` where they are there; raises Invalid with every fault where the file is anything else."""
+    """The arrays of a data set by name; raises Invalid with every fault where the file is anything else."""
     try:
         archive = zipfile.ZipFile(file)
     except UNREADABLE as error:
-        raise Invalid([Fault("file", f"is not an npz file: {error}", None, f"npz with {_LEGAL}")]) from error
+        raise Invalid([Fault("file", f"is not an npz file: {error}", None, f"npz with {ARRAYS}")]) from error
     with archive:
         sizes = {item.filename: item.file_size for item in archive.infolist()}
-        names = sorted(name.removesuffix(".npy") for name in sizes)
-        odd = {*sizes} - {*_MEMBERS}
-        if odd or _MEMBERS[0] not in sizes or len(archive.infolist()) != len(sizes):
-            raise Invalid([Fault("file", "has other arrays, or one twice", names[:20], _LEGAL)])
+        if len(archive.infolist()) != len(sizes) or not all(name.endswith(_SUFFIX) for name in sizes):
+            raise Invalid([Fault("file", "has other files, or an array twice", sorted(sizes)[:20], ARRAYS)])
+        check_names([name.removesuffix(_SUFFIX) for name in sizes])
         if not all(is_plausible(item) for item in archive.infolist()):
             raise Invalid(
                 [Fault("file", "has a size that its packed bytes can't make", None, "npz by NumPy")]
@@ -35,19 +34,20 @@ def read_npz(file: IO[bytes], max_bytes: int) -> dict[str, Rows]:
             raise Invalid([Fault("file", "is too large unpacked", sum(sizes.values()), legal)])
         arrays: dict[str, Rows] = {}
         faults: list[Fault] = []
-        for member in (member for member in _MEMBERS if member in sizes):
+        for member in sorted(sizes):
+            name = member.removesuffix(_SUFFIX)
             try:
-                arrays[member[0]] = _read_member(archive, member)
+                arrays[name] = _read_member(archive, member, name)
             except Refused as refused:
                 faults.append(refused.fault)
             except UNREADABLE as error:
-                faults.append(Fault(member[0], f"can't be read: {error}", None, "an array saved by NumPy"))
+                faults.append(Fault(name, f"can't be read: {error}", None, "an array saved by NumPy"))
     if faults:
         raise Invalid(faults)
     return arrays
 
 
-def _read_member(archive: zipfile.ZipFile, member: str) -> Rows:
+def _read_member(archive: zipfile.ZipFile, member: str, name: str) -> Rows:
     """One array, of the size that header and archive agree on."""
     with archive.open(member) as stream:
-        return copy_npy(stream, member[0], archive.getinfo(member).file_size)
+        return copy_npy(stream, name, archive.getinfo(member).file_size)

@@ -1,4 +1,4 @@
-"""x, perhaps y and w, of a safetensors file that nobody trusts: its header is limited, and its offsets must fit its shapes."""
+"""The arrays of a safetensors file that nobody trusts: its header is limited, and its offsets must fit its shapes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import IO, Any, cast
 import numpy as np
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.inputs import ARRAYS, check_names
 from texelgrad.read_npy import Refused
 from texelgrad.rows import FileRows, Rows
 
 _MAX_HEADER = 1 << 20  # bytes
-_NAMES = ("x", "y", "w")
-_LEGAL = "x, perhaps y, perhaps w"
 _DTYPES: Mapping[str, str] = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1", "BOOL": "?",
@@ -25,14 +24,13 @@ _MAX_AXES = 8
 
 
 def read_safetensors(file: IO[bytes], max_bytes: int) -> dict[str, Rows]:
-    """The tensor `x`, and `y` and `w` where they are there, of a file that stays open; raises Invalid with every fault where the file is anything else."""
+    """The arrays of a data set by name, of a file that stays open; raises Invalid with every fault where the file is anything else."""
     header, start = _header(file)
     tensors = {name: value for name, value in header.items() if name != "__metadata__"}
-    if {*tensors} - {*_NAMES} or _NAMES[0] not in tensors:
-        raise Invalid([Fault("file", "has other tensors", sorted(tensors)[:20], _LEGAL)])
+    check_names([*tensors])
     faults: list[Fault] = []
     places: dict[str, tuple[int, int, tuple[int, ...], np.dtype[Any]]] = {}
-    for name, entry in tensors.items():
+    for name, entry in sorted(tensors.items()):
         try:
             places[name] = _place(name, entry)
         except Refused as refused:
@@ -96,4 +94,4 @@ def _whole_numbers(value: Any) -> bool:
 
 
 def _not_one(message: str, value: Any) -> Invalid:
-    return Invalid([Fault("file", message, value, f"safetensors with {_LEGAL}")])
+    return Invalid([Fault("file", message, value, f"safetensors with {ARRAYS}")])

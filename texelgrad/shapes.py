@@ -10,10 +10,12 @@ from typing import Any, cast
 from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
+from texelgrad.inputs import TARGET, WEIGHT, array_of, arrays_of, field_of, inputs_of
 from texelgrad.layers.base import LayerShape
 from texelgrad.layers.embedding import number_faults
 from texelgrad.losses import loss_type
 from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
+from texelgrad.network import lookups
 from texelgrad.spec import JobSpec, Limits, Model, Train
 from texelgrad.spec_data import Data, Validation
 from texelgrad.spec_fields import MAX_STEPS
@@ -55,6 +57,15 @@ class ArrayInfo:
         return self.shape[0]
 
 
+Arrays = Mapping[str, ArrayInfo]
+"""A data set's arrays by name: those of the inputs, y where there are targets, and w where rows count differently."""
+
+
+def rows_of(arrays: Arrays) -> int:
+    """How many rows they have, all of them the same."""
+    return next(iter(arrays.values())).rows
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a job will take, before anything runs."""
@@ -73,22 +84,23 @@ class Estimate:
         return asdict(self)
 
 
-def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayInfo | None = None) -> Estimate:
-    """What the job takes with data of these shapes, `w` weights of rows; what depends on the data is None without it."""
+def estimate(spec: JobSpec, arrays: Arrays | None) -> Estimate:
+    """What the job takes with data of these shapes; what depends on the data is None without it."""
     layers = spec.model.network.layers
     parameters = _count(layers)
     output = list(spec.model.network.output)
     softmax = loss_type(spec.loss) == "softmax_cross_entropy"
     products = sum(layer.products for layer in layers)
-    if spec.predict and x is not None:
+    if spec.predict and arrays:
         # Compiled for one row, without batches or a split (browser_runtime/train/predicting.js); a step is a row.
         data = spec.data.model_copy(update={"validation": Validation()})
         one = spec.model_copy(update={"data": data})
         held = _texture_bytes(one, layers, 1, 1, numbered=softmax, weighted=False)
-        return Estimate(parameters, output, 0, 0, 0, x.rows, 2 * products, held)
-    if x is None or y is None:
+        return Estimate(parameters, output, 0, 0, 0, rows_of(arrays), 2 * products, held)
+    if not arrays or TARGET not in arrays:
         return Estimate(parameters, output, None, None, None, None, None, None)
-    train_rows, validation_rows = split_rows(x.rows, spec.data.validation)
+    y = arrays[TARGET]
+    train_rows, validation_rows = split_rows(y.rows, spec.data.validation)
     numbered = softmax and len(y.shape) == 1
     batch = min(spec.train.batch_size or train_rows, train_rows)
     per_epoch = math.ceil(train_rows / batch)
@@ -106,7 +118,9 @@ def estimate(spec: JobSpec, x: ArrayInfo | None, y: ArrayInfo | None, w: ArrayIn
         steps_per_epoch=per_epoch,
         total_steps=total,
         flops_per_step=flops,
-        texture_bytes=_texture_bytes(spec, layers, x.rows, batch, numbered=numbered, weighted=w is not None),
+        texture_bytes=_texture_bytes(
+            spec, layers, y.rows, batch, numbered=numbered, weighted=WEIGHT in arrays
+        ),
     )
 
 
@@ -118,7 +132,7 @@ def _texture_bytes(
     train_rows, validation_rows = split_rows(rows, spec.data.validation)
     return texture_bytes(
         Sizes(
-            input=spec.model.network.held_input,
+            inputs=spec.model.network.held_inputs,
             layers=layers,
             output=output,
             softmax=loss_type(spec.loss) == "softmax_cross_entropy",
@@ -152,26 +166,23 @@ def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
         yield Fault("limits.wall_s", "is above the service's limit", limits.wall_s, legal)
 
 
-def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[Fault]:
-    """Where the data and the spec don't fit each other; without `y` as far as the inputs go."""
+def data_faults(spec: Sections, arrays: Arrays) -> Iterator[Fault]:
+    """Where the data and the spec don't fit each other; without targets as far as the inputs go."""
+    y, rows = arrays.get(TARGET), rows_of(arrays)
     if model := cast(Model | None, spec.get("model")):
-        expected = tuple(model.input)
-        if x.shape[1:] != expected:
-            message = f"is {list(expected)}, but the data's rows are {list(x.shape[1:])}"
-            yield Fault("model.input", message, list(expected), str(list(x.shape[1:])))
+        yield from _input_faults(model, arrays)
         if y is not None and _shapes(model) and "loss" in spec:
             output = model.network.output
             field = f"model.layers.{len(model.layers) - 1}" + (".units" if len(output) == 1 else "")
             yield from _target_faults(cast(str, loss_type(spec["loss"])), field, output, y)
-        yield from number_faults(model.layers, x.stats.min, x.stats.max, whole=x.stats.integral)
-    held = 4 * (math.prod(x.shape) + (math.prod(y.shape) if y is not None else 0))
+    held = 4 * sum(math.prod(array.shape) for array in arrays.values())
     if held > MAX_HELD_BYTES:
         yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
     if data := cast(Data | None, spec.get("data")):
-        yield from _split_faults(data.validation, x.rows)
+        yield from _split_faults(data.validation, rows)
         if y is not None and data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
-        train_rows, validation_rows = split_rows(x.rows, data.validation)
+        train_rows, validation_rows = split_rows(rows, data.validation)
         if not validation_rows and not data.validation.fraction:
             yield from unmeasured_faults(spec.get("metrics", ()))
         if model and _shapes(model):
@@ -180,6 +191,31 @@ def data_faults(spec: Sections, x: ArrayInfo, y: ArrayInfo | None) -> Iterator[F
         if train_rows > 0 and (train := cast(Train | None, spec.get("train"))):
             yield from _train_faults(train, train_rows)
             yield from _variance_faults(train, train_rows, _shapes(model) if model else ())
+
+
+def _input_faults(model: Model, arrays: Arrays) -> Iterator[Fault]:
+    """Whether the data set's arrays are the model's inputs."""
+    given = {name: array for name, array in arrays.items() if name not in (TARGET, WEIGHT)}
+    for name, shape in inputs_of(model.input).items():
+        array = given.get(array_of(name))
+        if array is None:
+            message = f"is of an array {array_of(name)} that the data set lacks"
+            yield Fault(field_of(name), message, list(shape), f"inputs named {', '.join(given)}")
+        elif array.shape[1:] != shape:
+            row = list(array.shape[1:])
+            message = f"is {list(shape)}, but the data's rows are {row}"
+            yield Fault(field_of(name), message, list(shape), str(row))
+    wanted = arrays_of(model.input)
+    for name in given:
+        if name not in wanted:
+            message = f"has no {name}, which the data set has"
+            yield Fault("model.input", message, None, f"a map with {', '.join(given)}")
+    for name, places in lookups(model.input, model.layers).items():
+        if array := given.get(array_of(name)):
+            stats, array_name = array.stats, array_of(name)
+            yield from number_faults(
+                model.layers, places, array_name, stats.min, stats.max, whole=stats.integral
+            )
 
 
 def _count(layers: Sequence[LayerShape]) -> int:

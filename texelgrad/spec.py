@@ -18,10 +18,10 @@ from pydantic import (
 )
 
 from texelgrad.errors import Fault, Invalid
+from texelgrad.inputs import MAX_INPUTS
 from texelgrad.layers import Layer
-from texelgrad.layers.embedding import normalize_faults
 from texelgrad.losses import CLASS_LOSSES, Loss, loss_faults, loss_type
-from texelgrad.network import Network, infer_network
+from texelgrad.network import Network, infer_network, normalize_faults
 from texelgrad.optimizers import Optimizer, OptimizerBase
 from texelgrad.spec_data import Data, split_faults
 from texelgrad.spec_faults import faults_of
@@ -33,10 +33,14 @@ from texelgrad.spec_weights import FineTune, Predict, weights_faults
 SPEC_VERSION = 1
 
 
+_Shape = Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=4)]
+_Inputs = Annotated[dict[Name, _Shape], Field(min_length=1, max_length=MAX_INPUTS)]
+
+
 class Model(Strict):
     """Layers in their order; the last one gives logits."""
 
-    input: Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=4)]
+    input: _Shape | _Inputs = Field(description="Shape of one row; of several inputs by name.")
     layers: Annotated[list[Layer], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -183,7 +187,7 @@ def _between_fields(sections: dict[str, Any]) -> Iterator[Fault]:
             yield Fault("data", "takes one of dataset and synthetic", None, "dataset or synthetic")
         yield from split_faults(data.validation, loss_type(sections.get("loss")))
         if model:
-            yield from normalize_faults(model.layers, data.normalize)
+            yield from normalize_faults(model.input, model.layers, data.normalize)
     if optimizer := cast(OptimizerBase | None, sections.get("optimizer")):
         yield from optimizer.faults()
     names = {str(layer.name) for layer in model.layers} if model else set[str]()

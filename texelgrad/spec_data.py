@@ -49,7 +49,7 @@ class Data(Strict):
     validation: Validation = Field(default_factory=Validation)
     normalize: Literal["none", "standard", "minmax", "inherit"] = Field(
         default="none",
-        description="Fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
+        description="Of every input whose numbers are not looked up; fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -34,6 +35,8 @@ _MESSAGES = {
     "less_than_equal": "is too large",
     NOT_AVAILABLE: "not available yet",
 }
+_CONTAINERS = {"list": "array", "dict": "object"}
+"""What the name of a form of a value begins with, and its type in the schema."""
 _RANGES = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
 
 
@@ -63,9 +66,15 @@ def faults_of(error: ValidationError, root: type[BaseModel], prefix: str = "") -
 
 
 def _depth(place: _Place, item: dict[str, Any]) -> int:
-    """How far inside the spec an error lies; a wrong tag is a field of what it tags."""
-    tag = cast(str, item["type"]).startswith("union_tag") and isinstance(item.get("input"), dict)
-    return len(place.path) + int(tag)
+    """How far inside the spec an error lies; a wrong tag is a field of what it tags, and a type is wrong before all else."""
+    kind = cast(str, item["type"])
+    tag = kind.startswith("union_tag") and isinstance(item.get("input"), dict)
+    return len(place.path) + int(tag or not _is_type(kind))
+
+
+def _is_type(kind: str) -> bool:
+    """Whether an error says that a value is of another type altogether."""
+    return kind.endswith("_type") or kind.startswith("union_tag") or kind == "literal_error"
 
 
 def _not_of(schemas: Sequence[Schema]) -> str:
@@ -102,7 +111,7 @@ def _fault(place: _Place, item: dict[str, Any], root: Schema, prefix: str) -> Fa
             legal, value = ", ".join(tags["mapping"]), given.get(tags["propertyName"])
         else:
             message = None
-    if place.branch is not None and place.path == place.branch:
+    if place.branch is not None and place.path == place.branch and _is_type(kind):
         message = None
     return Fault(
         ".".join(path) or "(the whole)",
@@ -129,6 +138,7 @@ def _place(loc: Sequence[int | str], root: Schema) -> _Place:
     path: list[str] = []
     schemas: Sequence[Schema] = flat(root, root)
     holder: Sequence[Schema] = []
+    forms: Sequence[Schema] = []
     branch: tuple[str, ...] | None = None
     for element in loc:
         mappings: list[dict[Any, str]] = [
@@ -148,11 +158,12 @@ def _place(loc: Sequence[int | str], root: Schema) -> _Place:
         elif not _is_form(schemas, element):
             holder, schemas = schemas, []
         else:
-            branch = branch or tuple(path)
-            schemas = [schema for schema in schemas if schema.get("title") == element] or schemas
+            branch, forms = branch or tuple(path), schemas
+            kind = _CONTAINERS.get(str(element).partition("[")[0])
+            schemas = [s for s in schemas if s.get("title") == element or s.get("type") == kind] or schemas
             continue
         path.append(str(element))
-    return _Place(tuple(path), schemas, holder, branch)
+    return _Place(tuple(path), forms if tuple(path) == branch else schemas, holder, branch)
 
 
 def _is_form(schemas: Sequence[Schema], element: int | str) -> bool:
@@ -170,6 +181,8 @@ def _children(schemas: Sequence[Schema], element: int | str, root: Schema) -> It
         elif isinstance(element, str) and element in schema.get("properties", {}):
             yield from flat(schema["properties"][element], root)
         elif isinstance(element, str):
-            for values in (*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")):
-                if isinstance(values, dict):
-                    yield from flat(cast(Schema, values), root)
+            for pattern, values in schema.get("patternProperties", {}).items():
+                if re.search(pattern, element):
+                    yield from flat(values, root)
+            if isinstance(values := schema.get("additionalProperties"), dict):
+                yield from flat(cast(Schema, values), root)

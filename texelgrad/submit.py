@@ -20,7 +20,7 @@ from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
 from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
-from texelgrad.shapes import Estimate, estimate
+from texelgrad.shapes import Estimate, estimate, rows_of
 from texelgrad.store import store_dataset
 from texelgrad.times import time_text
 
@@ -48,8 +48,7 @@ def submit_job(
     dataset_id = same or spec.data.dataset
     if made and not dataset_id:
         dataset_id, _ = store_dataset(db, owner_id, made.name, made.arrays(), quota)
-    x, y = checked.infos["x"], checked.infos.get("y")
-    total_steps = x.rows if spec.predict else estimate(spec, x, y).total_steps
+    total_steps = rows_of(checked.infos) if spec.predict else estimate(spec, checked.infos).total_steps
     plain = spec.model_dump()
     check_disk(db, settings)
 
@@ -178,7 +177,7 @@ def estimate_job(db: Database, settings: Settings, owner_id: str, raw: Any) -> E
     """What a job would take; raises Invalid as submit_job does."""
     with db.read() as session:
         checked = check_job(session, settings, owner_id, raw)
-    return estimate(checked.spec, checked.infos["x"], checked.infos.get("y"), checked.infos.get("w"))
+    return estimate(checked.spec, checked.infos)
 
 
 def _job_of_key(session: Session, owner_id: str, idempotency: Idempotency) -> Job | None:

@@ -20,6 +20,7 @@ from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
+from texelgrad.inputs import inputs_of
 from texelgrad.repository import Claim, DataArray
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -59,8 +60,9 @@ class Recorder(AttemptPort):
         self._begun_s = time.monotonic()
         self._claim = claim
         spec = parse_spec(claim.spec)
-        parameters = _ITEM_BYTES * estimate(spec, None, None).parameters
-        normalization = _NORMALIZATION_BYTES * spec.model.input[-1]
+        parameters = _ITEM_BYTES * estimate(spec, None).parameters
+        inputs = inputs_of(spec.model.input).values()
+        normalization = _NORMALIZATION_BYTES * sum(shape[-1] for shape in inputs)
         outputs = math.prod(spec.model.network.output)
         rows = max((array.shape[0] for array in claim.data), default=0)
         self._limit_bytes = {

@@ -2,6 +2,7 @@
 import { EngineError } from "../errors.js";
 import { activations } from "./activations.js";
 import { Graph, size } from "./graph.js";
+import { arrayOf, checkNames, fieldOf, RESERVED, shapesOf } from "./inputs.js";
 import { lossOptions, lossType } from "./losses.js";
 import { layerTypes } from "./layers/index.js";
 
@@ -23,9 +24,6 @@ import { layerTypes } from "./layers/index.js";
  * `<layer>.<name>` with [columns], that begins as `initial`; `moves`: every step writes it.
  * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number, moves: boolean}} Buffer
  */
-
-/** What a layer may not be called: names of tensors that every graph has, and of the model's input. */
-const RESERVED = ["input", "x", "target", "loss", "correct"];
 
 /** The tensor of what each row counts for; no layer can be called so. */
 export const ROW_WEIGHT = "row.weight";
@@ -60,6 +58,8 @@ export class Model {
     this.parameters = [];
     /** In the order of the layers. @type {Buffer[]} */
     this.buffers = [];
+    /** Of each input tensor whose numbers are looked up: how many there are to look up at least. @type {Record<string, number>} */
+    this.lookups = {};
     /** Rows that a batch must have at least. */
     this.leastRows = 1;
     /** Tensor of the last layer's output. */
@@ -149,11 +149,15 @@ const refuse = (/** @type {string} */ field, /** @type {string} */ message) => n
  */
 export function buildModel(spec, { training, choose }) {
   const model = new Model(training, spec.train.seed, choose);
-  const { input, layers } = spec.model;
-  const wiring = wire(layers);
-  const shape = heldInput(input, layers.filter((/** @type {any} */ _, /** @type {number} */ i) => wiring[i].includes("input")));
+  const { layers } = spec.model;
+  const inputs = shapesOf(spec.model.input);
+  const wiring = wire(spec.model);
   /** @type {Map<string, Value>} */
-  const values = new Map([["input", { tensor: model.graph.add({ name: "x", kind: "input", shape, batched: true }), shape: [...input] }]]);
+  const values = new Map();
+  for (const [name, shape] of Object.entries(inputs)) {
+    const held = heldInput(shape, layers.filter((/** @type {any} */ _, /** @type {number} */ i) => wiring[i].includes(name)));
+    values.set(name, { tensor: model.graph.add({ name: arrayOf(name), kind: "input", shape: held, batched: true }), shape: [...shape] });
+  }
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
     const inputs = wiring[i].map((name) => /** @type {Value} */ (values.get(name)));
     values.set(layer.name, layerTypes[layer.type].build(model, layer, inputs, `model.layers.${i}`));
@@ -166,7 +170,7 @@ export function buildModel(spec, { training, choose }) {
 }
 
 /**
- * The shape in which the input is uploaded: what is only ever read in another shape is uploaded so.
+ * The shape in which an input is uploaded: what is only ever read in another shape is uploaded so.
  * @param {number[]} input @param {any[]} readers layers @returns {number[]}
  */
 function heldInput(input, readers) {
@@ -175,15 +179,19 @@ function heldInput(input, readers) {
 }
 
 /**
- * The names of what each layer reads: the layer before it unless it says otherwise.
- * @param {any[]} layers @returns {string[][]}
+ * The names of what each layer reads: the layer before it unless it says otherwise, at first the only input.
+ * @param {{input: import("./inputs.js").ModelInput, layers: any[]}} model @returns {string[][]}
  * @throws {EngineError} spec_invalid; texelgrad/network.py refuses the same
  */
-function wire(layers) {
+function wire({ input, layers }) {
+  checkNames(input);
+  const inputs = Object.keys(shapesOf(input));
   const wiring = layers.map((layer, i) => {
     const field = `model.layers.${i}`;
     if (RESERVED.includes(layer.name)) throw refuse(`${field}.name`, `${layer.name} is the name of something else; reserved: ${RESERVED.join(", ")}`);
-    const known = ["input", ...layers.slice(0, i).map(({ name }) => name)];
+    if (inputs.includes(layer.name)) throw refuse(`${field}.name`, `${layer.name} is the name of an input`);
+    const known = [...inputs, ...layers.slice(0, i).map(({ name }) => name)];
+    if (i === 0 && !layer.inputs && inputs.length > 1) throw refuse(`${field}.inputs`, `must say which of the inputs it reads; legal: ${inputs.join(", ")}`);
     const names = layer.inputs ?? [known.at(-1)];
     names.forEach((/** @type {string} */ name, /** @type {number} */ k) => {
       if (!known.includes(name)) throw refuse(`${field}.inputs.${k}`, `${name} is no earlier layer; legal: ${known.join(", ")}`);
@@ -198,7 +206,8 @@ function wire(layers) {
   layers.slice(0, -1).forEach(({ name }, i) => {
     if (!read.has(name)) throw refuse(`model.layers.${i}`, `no layer reads ${name}`);
   });
-  if (!read.has("input")) throw refuse("model.layers", "no layer reads the model's input");
+  const unread = inputs.find((name) => !read.has(name));
+  if (unread) throw refuse(fieldOf(unread), `no layer reads ${unread}`);
   return wiring;
 }
 

@@ -3,6 +3,7 @@
 import { EngineError } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
 import { MAX_ORTHOGONAL } from "./initializers.js";
+import { arrayOf, shapesOf } from "./inputs.js";
 import { losses, lossOf, lossType } from "./losses.js";
 import { buildModel } from "./model.js";
 import { measureFaults, outputFaults } from "./spec_measures.js";
@@ -44,6 +45,7 @@ const keywords = {
   maxLength: (v, limit) => ([...v].length <= limit ? null : `must have at most ${limit} characters`),
   minItems: (v, limit) => (v.length >= limit ? null : `must have at least ${limit} items`),
   maxItems: (v, limit) => (v.length <= limit ? null : `must have at most ${limit} items`),
+  minProperties: (v, limit) => (Object.keys(v).length >= limit ? null : `must have at least ${limit} fields`),
   maxProperties: (v, limit) => (Object.keys(v).length <= limit ? null : `must have at most ${limit} fields`),
   pattern: (v, pattern) => (new RegExp(pattern, "u").test(v) ? null : `must be ${inWords(pattern)}`),
 };
@@ -153,9 +155,6 @@ function betweenFields(spec, faults) {
   if ((train.epochs === null) === (train.steps === null)) fault("train", undefined, "needs exactly one of epochs and steps");
   if (data.dataset !== null && data.synthetic !== null) fault("data", undefined, "takes one of dataset and synthetic");
   splitFaults(spec, fault);
-  if (data.normalize !== "none" && spec.model.layers.some((/** @type {any} */ layer) => layer.type === "embedding")) {
-    fault("data.normalize", data.normalize, "would change the numbers that embedding looks up; legal: none");
-  }
   const { lr, schedule } = optimizer;
   if (schedule.min_lr > lr) fault("optimizer.schedule.min_lr", schedule.min_lr, `is above lr; legal: 0 to ${lr}`);
   if (optimizer.nesterov && optimizer.momentum === 0) fault("optimizer.nesterov", true, "needs a momentum; legal: false, or a momentum above 0");
@@ -206,8 +205,12 @@ function nameLayers(layers) {
 /** Whether each layer fits what the one before gives it. @param {any} spec @param {Fault[]} faults */
 function betweenShapes(spec, faults) {
   try {
-    const { graph, output, outputShape, parameters } = buildModel(spec, { training: true });
+    const { graph, lookups, output, outputShape, parameters } = buildModel(spec, { training: true });
     const fault = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {string} */ message) => faults.push({ field, value, message });
+    const { normalize } = spec.data;
+    if (normalize !== "none" && Object.keys(shapesOf(spec.model.input)).every((name) => arrayOf(name) in lookups)) {
+      fault("data.normalize", normalize, "would change the numbers that embedding looks up; legal: none");
+    }
     initFaults(spec, parameters, fault);
     lossFaults(spec, graph.tensor(output).shape, fault);
     outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), fault);

@@ -40,7 +40,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -488,7 +488,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -537,7 +537,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -631,7 +631,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -781,7 +781,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "lr_multiplier": {
@@ -961,7 +961,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -1126,7 +1126,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "kernel": {
@@ -1339,7 +1339,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "kernel": {
@@ -1577,7 +1577,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "kernel": {
@@ -1772,7 +1772,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -1821,7 +1821,7 @@ export const specSchema = {
         },
         "normalize": {
           "default": "none",
-          "description": "Fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
+          "description": "Of every input whose numbers are not looked up; fitted on the training rows, each feature or channel by itself; inherit: as the weights that fine_tune begins with say.",
           "enum": [
             "none",
             "standard",
@@ -1941,7 +1941,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "lr_multiplier": {
@@ -2016,7 +2016,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2145,7 +2145,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "lr_multiplier": {
@@ -2308,7 +2308,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2357,7 +2357,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2406,7 +2406,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2455,7 +2455,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2504,7 +2504,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -2587,7 +2587,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "lr_multiplier": {
@@ -2717,7 +2717,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "lr_multiplier": {
@@ -2953,7 +2953,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -3047,7 +3047,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -3214,15 +3214,37 @@ export const specSchema = {
       "description": "Layers in their order; the last one gives logits.",
       "properties": {
         "input": {
-          "items": {
-            "maximum": 16777216,
-            "minimum": 1,
-            "type": "integer"
-          },
-          "maxItems": 4,
-          "minItems": 1,
-          "title": "Input",
-          "type": "array"
+          "anyOf": [
+            {
+              "items": {
+                "maximum": 16777216,
+                "minimum": 1,
+                "type": "integer"
+              },
+              "maxItems": 4,
+              "minItems": 1,
+              "type": "array"
+            },
+            {
+              "maxProperties": 8,
+              "minProperties": 1,
+              "patternProperties": {
+                "^[A-Za-z][A-Za-z0-9_-]{0,63}$": {
+                  "items": {
+                    "maximum": 16777216,
+                    "minimum": 1,
+                    "type": "integer"
+                  },
+                  "maxItems": 4,
+                  "minItems": 1,
+                  "type": "array"
+                }
+              },
+              "type": "object"
+            }
+          ],
+          "description": "Shape of one row; of several inputs by name.",
+          "title": "Input"
         },
         "layers": {
           "items": {
@@ -3405,7 +3427,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -3535,7 +3557,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -4023,7 +4045,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {
@@ -4149,7 +4171,7 @@ export const specSchema = {
             }
           ],
           "default": null,
-          "description": "Names of earlier layers, or input. Defaults to the layer before.",
+          "description": "Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
           "title": "Inputs"
         },
         "name": {

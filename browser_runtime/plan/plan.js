@@ -1,6 +1,7 @@
 // The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
 import { optimizers } from "../nn/optimizers.js";
 import { asksFor } from "../nn/metrics.js";
+import { arrayOf, shapesOf } from "../nn/inputs.js";
 import { appendAccuracy, appendLoss, buildModel, ROW_WEIGHT } from "../nn/model.js";
 import { differentiate } from "./autodiff.js";
 import { fuse } from "./fuse.js";
@@ -26,9 +27,9 @@ import { recompute } from "./recompute.js";
  * @property {string[]} states the optimizer's state tensors kept beside each parameter
  * @property {Buffer[]} buffers what steps keep and do not train
  * @property {number} leastRows that a batch must have
- * @property {number[]} inputShape @property {number[]} outputShape
- * @property {number[]} targetShape @property {string} output
- * @property {Record<string, number[]>} fed what comes with the data, and the shape of a row of it: x, target, and weights of rows where there are some
+ * @property {Record<string, number>} lookups of each input tensor whose numbers are looked up: how many there are to look up at least
+ * @property {number[]} outputShape @property {string} output
+ * @property {Record<string, number[]>} fed what comes with the data, and the shape of a row of it as held: inputs, target, and weights of rows where there are some
  * @property {({layer: string} & import("../nn/model.js").Choice)[]} convolutions which algorithm each takes and what both would cost; none where nobody chose
  * @property {{train: Phase, evaluate: Phase, predict: Phase}} phases
  */
@@ -56,10 +57,9 @@ export function buildPlan(spec, data, choose) {
     buffers: training.buffers,
     leastRows: training.leastRows,
     convolutions: training.convolutions,
-    inputShape: training.graph.tensor("x").shape,
+    lookups: training.lookups,
     outputShape: training.outputShape,
-    targetShape: training.graph.tensor("target").shape,
-    fed: Object.fromEntries(["x", "target", ...(weighted ? [ROW_WEIGHT] : [])].map((name) => [name, training.graph.tensor(name).shape])),
+    fed: Object.fromEntries([...Object.keys(shapesOf(spec.model.input)).map(arrayOf), "target", ...(weighted ? [ROW_WEIGHT] : [])].map((name) => [name, training.graph.tensor(name).shape])),
     output: prediction.output,
     phases: {
       train: phase(training.graph, []),

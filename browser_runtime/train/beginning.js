@@ -1,14 +1,13 @@
 // Beginning: the weights that a run starts from: the seed's, or those of a file for the layers that are to be tuned.
 import { EngineError } from "../errors.js";
+import { arrayOf, fieldOf, shapesOf } from "../nn/inputs.js";
+import { tensorNamesOf } from "./normalization.js";
 import { decode } from "./safetensors.js";
 import { seededWeights, tensorNames } from "./weights.js";
 
 /** @import { Plan } from "../plan/plan.js" */
-/** @import { Normalization } from "./normalization.js" */
+/** @import { Normalization, Normalizations } from "./normalization.js" */
 /** @import { Weights } from "./weights.js" */
-
-/** Tensors that say what the inputs go through; they are of no layer. */
-const INPUT = ["input.offset", "input.scale"];
 
 /** A file's tensors, or those in the caller's hands. @param {Weights|Uint8Array|undefined} given @returns {Weights|undefined} */
 const opened = (given) => (given instanceof Uint8Array ? decode(given).tensors : given);
@@ -21,16 +20,15 @@ const opened = (given) => (given instanceof Uint8Array ? decode(given).tensors :
  */
 export function beginning(plan, spec, given) {
   const tensors = opened(given);
-  const { fine_tune: tune, train, data } = spec;
+  const { fine_tune: tune, model, train, data } = spec;
   if (!tensors) return null;
   if (!tune && !(given instanceof Uint8Array)) {
-    const used = data.normalize === "inherit" ? INPUT : [];
+    const used = data.normalize === "inherit" ? Object.keys(shapesOf(model.input)).flatMap(tensorNamesOf) : [];
     return Object.fromEntries(Object.entries(tensors).filter(([name]) => !used.includes(name)));
   }
   const layerOf = (/** @type {string} */ name) => name.split(".")[0];
-  const there = new Set(Object.keys(tensors).map(layerOf));
   const names = tensorNames(plan, "");
-  const wanted = new Set(tune ? (tune.layers ?? names.map(layerOf).filter((layer) => there.has(layer))) : names.map(layerOf));
+  const wanted = new Set(tune ? (tune.layers ?? names.filter((name) => tensors[name]).map(layerOf)) : names.map(layerOf));
   if (!names.some((name) => wanted.has(layerOf(name)))) {
     throw new EngineError("data_invalid", `weights: they have tensors of no layer to be tuned, but ${Object.keys(tensors).join(", ")}`, { field: "fine_tune" });
   }
@@ -43,25 +41,36 @@ export function beginning(plan, spec, given) {
 }
 
 /**
- * What the inputs of a trained model go through, as its weights say; null: nothing. Which rule gave it they do not say.
- * @param {any} spec @param {Weights|Uint8Array|undefined} given
- * @returns {Normalization|null}
- * @throws {EngineError} data_invalid where there are no weights, or offset and scale do not fit the inputs or each other
+ * What each input of a trained model goes through, as its weights say; which rule gave it they do not say.
+ * @param {any} spec @param {Plan} plan @param {Weights|Uint8Array|undefined} given
+ * @returns {Normalizations}
+ * @throws {EngineError} data_invalid where there are no weights, or offset and scale do not fit an input or each other
  */
-export function normalizationOf(spec, given) {
+export function normalizationsOf(spec, { lookups }, given) {
   const tensors = opened(given);
   if (!tensors) {
     const field = spec.predict ? "predict" : "data.normalize";
     throw new EngineError("data_invalid", `initialWeights: ${field} needs the weights of a trained model`, { field: "initialWeights" });
   }
-  const missing = INPUT.filter((name) => !tensors[name]);
-  if (missing.length === INPUT.length) return null;
-  if (missing.length > 0) throw new EngineError("data_invalid", `weights: ${missing[0]} is missing; needed: ${INPUT.join(" and ")}, or neither`, { field: missing[0] });
-  const columns = spec.model.input.at(-1);
-  const [offset, scale] = INPUT.map((name) => {
+  const inputs = Object.entries(shapesOf(spec.model.input)).filter(([name]) => !(arrayOf(name) in lookups));
+  return Object.fromEntries(inputs.filter(([name]) => isThere(tensors, name)).map(([name, shape]) => [name, normalizationOf(tensors, name, shape)]));
+}
+
+/** Whether an input is normalized. @param {Weights} tensors @param {string} name @throws {EngineError} data_invalid where half of it is missing */
+function isThere(tensors, name) {
+  const names = tensorNamesOf(name);
+  const missing = names.filter((each) => !tensors[each]);
+  if (missing.length === 1) throw new EngineError("data_invalid", `weights: ${missing[0]} is missing; needed: ${names.join(" and ")}, or neither`, { field: missing[0] });
+  return missing.length === 0;
+}
+
+/** @param {Weights} tensors @param {string} input its name @param {number[]} sample its shape @returns {Normalization} */
+function normalizationOf(tensors, input, sample) {
+  const columns = sample.at(-1);
+  const [offset, scale] = tensorNamesOf(input).map((name) => {
     const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `weights: ${name} ${why}`, { field: name });
     const { shape, data } = tensors[name];
-    if (shape?.join() !== String(columns) || data?.length !== columns) throw bad(`is [${shape}]; needed: [${columns}], the last axis of model.input`);
+    if (shape?.join() !== String(columns) || data?.length !== columns) throw bad(`is [${shape}]; needed: [${columns}], the last axis of ${fieldOf(input)}`);
     const wrong = data.findIndex((/** @type {number} */ value) => !Number.isFinite(Math.fround(value)));
     if (wrong >= 0) throw bad(`is ${data[wrong]} at ${wrong}; legal: finite float32 numbers`);
     return Float64Array.from(data);

@@ -1,12 +1,23 @@
 // Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
 import { EngineError } from "../errors.js";
+import { arrayOf, dataField, fieldOf, named, shapesOf } from "../nn/inputs.js";
 import { losses, lossType } from "../nn/losses.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
-import { eachWindow, size } from "./sources.js";
+import { eachWindow, readRows, size } from "./sources.js";
 
+/** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./sources.js" */
 
+/** Inputs, targets, and where rows count differently [rows] weights of them; a model of several inputs gets them by name.
+ * @typedef {{x: ArraySource|Record<string, ArraySource>, y: ArraySource, weight?: ArraySource}} Data */
+/** The same with the inputs by name, whatever the model. @typedef {{x: Record<string, ArraySource>, y: ArraySource, weight?: ArraySource}} NamedData */
+/** Called with each window of rows; throws data_invalid. @typedef {(firstRow: number, values: ArrayLike<number>) => void} Check */
+/** What comes with each row: where it goes, where it comes from, and what must be true of it. @typedef {{tensor: string, source: ArraySource, check: Check}} Feed */
+
 const bad = (/** @type {string} */ field, /** @type {string} */ message) => new EngineError("data_invalid", `${field}: ${message}`, { field });
+
+/** Data as a caller gives them, with the inputs by name. @param {any} spec @param {Data} data @returns {NamedData} */
+export const byName = (spec, data) => ({ ...data, x: named(spec.model.input, data.x) });
 
 /** @param {string} field for the message @param {any} source @throws {EngineError} where it is no array, or not of its shape */
 export function checkArray(field, source) {
@@ -22,20 +33,41 @@ export function checkArray(field, source) {
   }
 }
 
+/** @param {any} spec @param {Record<string, any>} x by name @param {string} [of] where the caller gives them @throws {EngineError} where an input is no array, or not of its shape */
+export function checkSources({ model }, x, of) {
+  for (const name of Object.keys(shapesOf(model.input))) checkArray(dataField(name, of), x[name]);
+}
+
+/**
+ * Whether these are the model's inputs, all of the same rows.
+ * @param {any} spec @param {Record<string, {shape: number[]}>} x by name @param {{of?: string, least?: number}} [options] `of`: where the caller gives them
+ * @returns {number} rows
+ */
+export function checkInputs({ model }, x, { of = "data.x", least = 1 } = {}) {
+  const shapes = shapesOf(model.input);
+  const unknown = Object.keys(x).find((name) => !Object.hasOwn(shapes, name));
+  if (unknown) throw bad(`${of}.${unknown}`, `is no input of the model; legal: ${Object.keys(shapes).join(", ")}`);
+  const [first] = Object.keys(shapes);
+  for (const [name, shape] of Object.entries(shapes)) {
+    const field = dataField(name, of);
+    if (!Array.isArray(x[name]?.shape)) throw bad(field, "needs a shape, [rows, ...]");
+    const [rows, ...sample] = x[name].shape;
+    if (!(rows >= least)) throw bad(field, "is empty; at least one row is needed");
+    if (sample.join() !== shape.join()) throw bad(field, `rows are [${sample}]; ${fieldOf(name)} is [${shape}]`);
+    if (rows !== x[first].shape[0]) throw bad(field, `has ${rows} rows, ${dataField(first, of)} has ${x[first].shape[0]}`);
+  }
+  return x[first].shape[0];
+}
+
 /**
  * Checks shapes against the model.
- * @param {any} spec @param {{x: {shape: number[]}, y: {shape: number[]}}} data @param {number[]} outputShape
+ * @param {any} spec @param {{x: Record<string, {shape: number[]}>, y: {shape: number[]}}} data @param {number[]} outputShape
  * @returns {{rows: number, labels: "index"|"values"}}
  */
 export function checkShapes(spec, { x, y }, outputShape) {
-  for (const [field, array] of /** @type {const} */ ([["data.x", x], ["data.y", y]])) {
-    if (!Array.isArray(array?.shape)) throw bad(field, "needs a shape, [rows, ...]");
-  }
-  const rows = x.shape[0];
-  if (!(rows >= 1)) throw bad("data.x", "is empty; at least one row is needed");
-  const sample = x.shape.slice(1);
-  if (sample.join() !== spec.model.input.join()) throw bad("data.x", `rows are [${sample}]; model.input is [${spec.model.input}]`);
-  if (y.shape[0] !== rows) throw bad("data.y", `has ${y.shape[0]} rows, data.x has ${rows}`);
+  const rows = checkInputs(spec, x);
+  if (!Array.isArray(y?.shape)) throw bad("data.y", "needs a shape, [rows, ...]");
+  if (y.shape[0] !== rows) throw bad("data.y", `has ${y.shape[0]} rows, ${dataField(Object.keys(x)[0])} has ${rows}`);
   const outputs = size(outputShape);
   const columns = size(y.shape.slice(1));
   if (lossType(spec) === "softmax_cross_entropy" && y.shape.length === 1) return { rows, labels: "index" };
@@ -47,49 +79,79 @@ export function checkShapes(spec, { x, y }, outputShape) {
 }
 
 /**
- * A checker of inputs that embeddings look up; it passes all where there is none.
- * @param {any} spec
- * @returns {(field: string, firstRow: number, values: ArrayLike<number>) => void} throws data_invalid
+ * A check of numbers that are looked up; it passes all where there are none.
+ * @param {string} field @param {number|undefined} vocabulary how many there are to look up
+ * @returns {Check}
  */
-export function numberCheck(spec) {
-  const embeddings = (spec.model?.layers ?? []).filter((/** @type {any} */ layer) => layer.type === "embedding");
-  const least = Math.min(...embeddings.map((/** @type {any} */ layer) => layer.vocabulary));
-  if (embeddings.length === 0) return () => {};
-  return (field, firstRow, values) => {
+export function numberCheck(field, vocabulary) {
+  if (vocabulary === undefined) return () => {};
+  return (firstRow, values) => {
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
-      if (Number.isInteger(value) && value >= 0 && value < least) continue;
-      throw bad(field, `value ${i} from row ${firstRow} is ${value}; embedding needs whole numbers from 0 to ${least - 1}`);
+      if (Number.isInteger(value) && value >= 0 && value < vocabulary) continue;
+      throw bad(field, `value ${i} from row ${firstRow} is ${value}; embedding needs whole numbers from 0 to ${vocabulary - 1}`);
     }
   };
 }
 
+/** @param {string} field @returns {Check} */
+const finiteCheck = (field) => (firstRow, values) => {
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(Math.fround(values[i]))) throw bad(field, `value ${i} from row ${firstRow} is ${values[i]}; only finite float32 numbers can be trained on`);
+  }
+};
+
+/** A check of an input's values. @param {string} field @param {number} [vocabulary] how many there are to look up, where they are @returns {Check} */
+export function inputCheck(field, vocabulary) {
+  const checks = [numberCheck(field, vocabulary), finiteCheck(field)];
+  return (firstRow, values) => checks.forEach((check) => check(firstRow, values));
+}
+
 /**
- * A checker of values for one array, called with each window.
- * @param {"x"|"y"} name @param {any} spec @param {"index"|"values"} labels @param {number} outputs
- * @returns {(firstRow: number, values: ArrayLike<number>) => void}
+ * A check of targets.
+ * @param {any} spec @param {"index"|"values"} labels @param {number} outputs
+ * @returns {Check}
  */
-export function valueCheck(name, spec, labels, outputs) {
-  const field = `data.${name}`;
-  const legal = name === "x" ? undefined : labels === "index" ? [0, outputs - 1] : losses[lossType(spec)].range;
-  const checkNumbers = name === "x" ? numberCheck(spec) : () => {};
+export function targetCheck(spec, labels, outputs) {
+  const legal = labels === "index" ? [0, outputs - 1] : losses[lossType(spec)].range;
+  const finite = finiteCheck("data.y");
   return (firstRow, values) => {
-    checkNumbers(field, firstRow, values);
-    for (let i = 0; i < values.length; i++) {
+    finite(firstRow, values);
+    for (let i = 0; legal && i < values.length; i++) {
       const value = values[i];
-      if (!Number.isFinite(Math.fround(value))) throw bad(field, `value ${i} from row ${firstRow} is ${value}; only finite float32 numbers can be trained on`);
-      if (!legal) continue;
       const whole = !(labels === "index" || lossType(spec) === "hinge") || Number.isInteger(value);
       if (!whole || value < legal[0] || value > legal[1]) {
-        throw bad(field, `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
+        throw bad("data.y", `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
       }
     }
   };
 }
 
 /**
+ * Inputs and targets; weights of rows, which are scaled first, are not among them.
+ * @param {any} spec @param {Plan} plan @param {NamedData} data @param {"index"|"values"} labels
+ * @returns {Feed[]}
+ */
+export function feedsOf(spec, { lookups, outputShape }, { x, y }, labels) {
+  const inputs = Object.entries(x).map(([name, source]) => ({ tensor: arrayOf(name), source, check: inputCheck(dataField(name), lookups[arrayOf(name)]) }));
+  return [...inputs, { tensor: "target", source: y, check: targetCheck(spec, labels, size(outputShape)) }];
+}
+
+/** The checked values of some rows, by tensor. @param {Feed[]} feeds @param {number} first @param {number} count @returns {Promise<[string, ArrayLike<number>][]>} */
+export async function readFeeds(feeds, first, count) {
+  /** @type {[string, ArrayLike<number>][]} */
+  const read = [];
+  for (const { tensor, source, check } of feeds) {
+    const values = await readRows(source, first, count);
+    check(first, values);
+    read.push([tensor, values]);
+  }
+  return read;
+}
+
+/**
  * The class of each row, for a stratified split: the class number, 0 or 1, or the first largest of a row's probabilities.
- * @param {any} spec @param {ArraySource} y @param {(firstRow: number, values: ArrayLike<number>) => void} check @param {AbortSignal} [signal]
+ * @param {any} spec @param {ArraySource} y @param {Check} check @param {AbortSignal} [signal]
  * @returns {Promise<Int32Array>} [rows]
  */
 export async function readClasses(spec, y, check, signal) {

@@ -1,6 +1,5 @@
 // Diagnostics: the precision report of a device and of what a session ran on it, against the float64 reference.
 import { execute, parameter } from "./float64.js";
-import { ROW_WEIGHT } from "../nn/model.js";
 import { deviceLimits, nonfiniteTable, readbackRoundTrip } from "../backends/webgl2/selftest.js";
 import { writeScalars } from "../nn/optimizers.js";
 import { learningRate } from "../nn/schedules.js";
@@ -195,7 +194,7 @@ function parameters({ plan }, weights) {
  * The batch of a step: from the caller's arrays where they are in memory; from the device where reading single rows would take too long.
  * @param {Session} session @param {number} step counted from 0 @param {Values} values
  */
-async function loadBatch({ batches, data, weights, plan, executable, feeder }, step, values) {
+async function loadBatch({ batches, feeds, plan, executable, feeder }, step, values) {
   const b = step % batches.perEpoch;
   const aligned = executable.sizes.batch;
   const epoch = Math.floor(step / batches.perEpoch);
@@ -204,9 +203,7 @@ async function loadBatch({ batches, data, weights, plan, executable, feeder }, s
     if ("data" in source) return gatherRows(source, batches.order(epoch, aligned).subarray(b * aligned, b * aligned + rows));
     return executable.tensors.readEpoch(name, feeder.place(step), rows);
   };
-  values.set("x", tensor([rows, ...plan.inputShape], Float64Array.from(read(data.x, "x"))));
-  values.set("target", tensor([rows, ...plan.targetShape], Float64Array.from(read(data.y, "target"))));
-  if (weights) values.set(ROW_WEIGHT, tensor([rows, 1], Float64Array.from(read({ shape: [weights.length], data: weights }, ROW_WEIGHT))));
+  for (const { tensor: name, source } of feeds) values.set(name, tensor([rows, ...plan.fed[name]], Float64Array.from(read(source, name))));
 }
 
 /** @param {any} value a Tensor or a parameter @returns {Float64Array} */

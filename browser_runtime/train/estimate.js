@@ -3,6 +3,7 @@ import { EngineError } from "../errors.js";
 import { chooser } from "../backends/webgl2/convolution.js";
 import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
 import { lower, stageOf } from "../backends/webgl2/lower.js";
+import { named } from "../nn/inputs.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, checkShapes } from "./data.js";
@@ -34,7 +35,7 @@ function countRows(spec, total, { leastRows: trained }) {
 
 /**
  * The plan of a spec for data of these shapes.
- * @param {any} spec validated @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: any}} data
+ * @param {any} spec validated @param {{x: Record<string, {shape: number[]}>, y: {shape: number[]}, weight?: any}} data inputs by name
  * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device
  * @param {"direct"|"im2col"} [convolution] the algorithm of all convolutions; chosen for each where left out
  * @throws {EngineError} data_invalid where they do not fit each other, and as countRows() does
@@ -52,7 +53,7 @@ export function planFor(spec, data, limits = ASSUMED, convolution) {
 /**
  * What a spec would cost, exactly for a device of these limits.
  * @param {any} input a job spec
- * @param {{x: {shape: number[]}, y: {shape: number[]}, weight?: {shape: number[]}}} data its shapes
+ * @param {{x: {shape: number[]}|Record<string, {shape: number[]}>, y: {shape: number[]}, weight?: {shape: number[]}}} data its shapes
  * @param {import("../backends/webgl2/lower.js").Limits} [limits] of the device, such as probe() gives; those of a desktop where left out
  * @returns {{parameters: number, textureBytes: number, textures: number, drawsPerStep: number, totalSteps: number,
  *   convolutions: import("../plan/plan.js").Plan["convolutions"]}} bytes, as allocated
@@ -61,7 +62,7 @@ export function planFor(spec, data, limits = ASSUMED, convolution) {
 export function estimate(input, data, limits = ASSUMED) {
   const validated = validateSpec(input);
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  const { plan, rows, totalSteps } = planFor(spec, data, limits);
+  const { plan, rows, totalSteps } = planFor(spec, { ...data, x: named(spec.model.input, data.x) }, limits);
   const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),

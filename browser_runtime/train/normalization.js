@@ -1,12 +1,16 @@
 // Normalization of inputs: fitted once on the rows that train, applied to all that the network sees afterwards.
 // Each feature, or each channel of images (the last axis), has its own offset and scale: x' = (x - offset) * scale in float64 from the
 // float32 x, rounded once to float32. What does not vary keeps the scale 1.
+import { mapValues, unnamed } from "../nn/inputs.js";
 import { eachWindow, readRows } from "./sources.js";
 
+/** @import { ModelInput } from "../nn/inputs.js" */
 /** @import { ArraySource } from "./sources.js" */
 
 /** @typedef {{kind?: "standard"|"minmax", offset: Float64Array, scale: Float64Array}} Normalization `offset` and `scale` [features] or [channels];
  * `kind` where they were fitted here, not inherited */
+/** By the names of the inputs that are normalized. @typedef {Record<string, Normalization>} Normalizations */
+/** @typedef {{kind?: string, offset: number[], scale: number[]}} Recorded */
 
 const EPSILON = 2 ** -23; // of float32
 const TINY = 2 ** -126; // the smallest normal float32
@@ -45,7 +49,7 @@ export async function fit(kind, x, train, check, signal) {
 
 /**
  * The array as the network sees it.
- * @param {Normalization|null} normalization @param {ArraySource} source
+ * @param {Normalization|undefined} normalization @param {ArraySource} source
  * @returns {ArraySource}
  */
 export function normalized(normalization, source) {
@@ -60,6 +64,9 @@ export function normalized(normalization, source) {
   if ("data" in source) return { shape, dtype: "float32", data: apply(source.data) };
   return { shape, dtype: "float32", read: async (start, count) => apply(await readRows(source, start, count)) };
 }
+
+/** All inputs as the network sees them. @param {Normalizations} normalizations @param {Record<string, ArraySource>} x by name */
+export const normalizedInputs = (normalizations, x) => mapValues(x, (source, name) => normalized(normalizations[name], source));
 
 /** Mean and deviation of each column. */
 class Moments {
@@ -129,12 +136,23 @@ class Range {
   }
 }
 
-/** As the weights file holds it, float64. @param {Normalization|null} normalization @returns {Record<string, {shape: number[], data: Float64Array}>} */
-export function normalizationTensors(normalization) {
-  if (!normalization) return {};
-  const { offset, scale } = normalization;
-  return { "input.offset": { shape: [offset.length], data: offset }, "input.scale": { shape: [scale.length], data: scale } };
+/** What an input's offset and scale are called in the weights; they are of no layer. @param {string} name of the input */
+export const tensorNamesOf = (name) => [`${name}.offset`, `${name}.scale`];
+
+/** As the weights file holds them, float64. @param {Normalizations} normalizations @returns {Record<string, {shape: number[], data: Float64Array}>} */
+export function normalizationTensors(normalizations) {
+  const tensors = Object.entries(normalizations).flatMap(([name, { offset, scale }]) => {
+    return [offset, scale].map((data, i) => [tensorNamesOf(name)[i], { shape: [data.length], data }]);
+  });
+  return Object.fromEntries(tensors);
 }
 
-/** As JSON holds it: a number's shortest text is the number. @param {Normalization|null} normalization */
-export const normalizationRecord = (normalization) => normalization && { ...(normalization.kind && { kind: normalization.kind }), offset: [...normalization.offset], scale: [...normalization.scale] };
+/** As JSON holds it: a number's shortest text is the number. @param {Normalization} normalization */
+const recordOf = ({ kind, offset, scale }) => ({ ...(kind && { kind }), offset: [...offset], scale: [...scale] });
+
+/**
+ * As the record of a run shows it: that of the only input, or those of several by name; null where nothing is normalized.
+ * @param {ModelInput} input @param {Normalizations} normalizations @returns {Recorded|Record<string, Recorded>|null}
+ */
+export const normalizationRecord = (input, normalizations) =>
+  Object.keys(normalizations).length > 0 ? unnamed(input, mapValues(normalizations, recordOf)) : null;

@@ -1,5 +1,6 @@
 // Predicting: what is compiled for a spec that only predicts: neither batches nor a split, and a row of zeros where there are no data.
 import { lossType } from "../nn/losses.js";
+import { mapValues, shapesOf } from "../nn/inputs.js";
 import { buildModel } from "../nn/model.js";
 import { size } from "./sources.js";
 
@@ -12,9 +13,9 @@ export function withoutTraining(spec) {
   return { ...spec, train, data: { ...spec.data, normalize: "inherit", validation: { fraction: 0, stratify: false, rows: null } } };
 }
 
-/** Data to compile for. @param {any} spec validated */
+/** Data to compile for. @param {any} spec validated @returns {import("./data.js").NamedData} */
 export function placeholder(spec) {
   const outputs = size(buildModel(spec, { training: false }).outputShape);
   const zeros = (/** @type {number[]} */ shape) => ({ shape, data: new Float32Array(size(shape)) });
-  return { x: zeros([1, ...spec.model.input]), y: zeros(lossType(spec) === "softmax_cross_entropy" ? [1] : [1, outputs]) };
+  return { x: mapValues(shapesOf(spec.model.input), (shape) => zeros([1, ...shape])), y: zeros(lossType(spec) === "softmax_cross_entropy" ? [1] : [1, outputs]) };
 }

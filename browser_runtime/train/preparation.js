@@ -1,20 +1,28 @@
 // Preparation: what the data says before anything is uploaded.
-import { readClasses, valueCheck } from "./data.js";
+import { arrayOf, dataField } from "../nn/inputs.js";
+import { inputCheck, readClasses, targetCheck } from "./data.js";
 import { fit } from "./normalization.js";
+import { size } from "./sources.js";
 import { isStratified, split } from "./split.js";
 
-/** @import { Normalization } from "./normalization.js" */
-/** @import { Data } from "./session.js" */
+/** @import { Plan } from "../plan/plan.js" */
+/** @import { Normalizations } from "./normalization.js" */
+/** @import { NamedData } from "./data.js" */
 
 /**
- * The split, and what normalizes the inputs.
- * @param {any} spec @param {Data} data @param {"index"|"values"} labels @param {number[]} outputShape @param {AbortSignal} [signal]
- * @returns {Promise<import("./split.js").Split & {normalization: Normalization|null}>}
+ * The split, and what normalizes each input whose numbers are not looked up.
+ * @param {any} spec @param {Plan} plan @param {NamedData} data @param {"index"|"values"} labels @param {AbortSignal} [signal]
+ * @returns {Promise<import("./split.js").Split & {fitted: Normalizations}>}
  */
-export async function prepare(spec, { x, y }, labels, outputShape, signal) {
-  const outputs = outputShape.reduce((a, b) => a * b, 1);
-  const classes = isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs), signal) : null;
-  const rows = split(spec, x.shape[0], classes);
+export async function prepare(spec, { lookups, outputShape }, { x, y }, labels, signal) {
+  const classes = isStratified(spec) ? await readClasses(spec, y, targetCheck(spec, labels, size(outputShape)), signal) : null;
+  const rows = split(spec, y.shape[0], classes);
   const { normalize } = spec.data;
-  return { ...rows, normalization: ["none", "inherit"].includes(normalize) ? null : await fit(normalize, x, rows.train, valueCheck("x", spec, labels, outputs), signal) };
+  /** @type {Normalizations} */
+  const fitted = {};
+  if (normalize === "none" || normalize === "inherit") return { ...rows, fitted };
+  for (const [name, source] of Object.entries(x)) {
+    if (!(arrayOf(name) in lookups)) fitted[name] = await fit(normalize, source, rows.train, inputCheck(dataField(name)), signal);
+  }
+  return { ...rows, fitted };
 }

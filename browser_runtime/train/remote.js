@@ -1,11 +1,13 @@
 // Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
 import { EngineError } from "../errors.js";
+import { eachInput, mapValues } from "../nn/inputs.js";
 import { owned, posted, readRows } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
+/** @import { ModelInput } from "../nn/inputs.js" */
+/** @import { Data } from "./data.js" */
 /** @import { RunRecord } from "./run_record.js" */
-/** @import { Data } from "./session.js" */
 /** @import { Weights } from "./weights.js" */
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
@@ -47,22 +49,33 @@ class Channel {
     this.offers = 0;
   }
 
-  /** What is posted of a source: one that only this thread can read is asked for window by window, until it is withdrawn. @param {ArraySource} source */
-  offer(source) {
+  /**
+   * What is posted of a source: one that only this thread can read is asked for window by window, until it is withdrawn.
+   * @param {ArraySource} source @param {number[]} offers its number is added
+   */
+  offer(source, offers) {
     const description = posted(source);
     if (!description?.remote) return description;
     this.offered.set(++this.offers, source);
+    offers.push(this.offers);
     return { ...description, remote: this.offers };
   }
 
-  /** @param {Data|undefined} data @returns {Record<string, any>|undefined} */
-  offerAll(data) {
-    return data && Object.fromEntries(Object.entries(data).map(([name, source]) => [name, this.offer(source)]));
+  /** @param {ModelInput} input @param {ArraySource|Record<string, ArraySource>} x @param {number[]} offers */
+  offerInputs(input, x, offers) {
+    return eachInput(input, x, (source) => this.offer(source, offers));
   }
 
-  /** @param {any[]} descriptions as offered */
-  withdraw(descriptions) {
-    for (const description of descriptions) this.offered.delete(description?.remote);
+  /** @param {ModelInput} input @param {Data|undefined} data @param {number[]} offers @returns {Record<string, any>|undefined} */
+  offerAll(input, data, offers) {
+    if (!data) return data;
+    const { x, ...others } = data;
+    return { x: this.offerInputs(input, x, offers), ...mapValues(others, (source) => this.offer(source, offers)) };
+  }
+
+  /** @param {number[]} offers */
+  withdraw(offers) {
+    for (const number of offers) this.offered.delete(number);
   }
 
   /** @param {{read: number, source: number, start: number, count: number}} request */
@@ -176,13 +189,16 @@ export class EngineProxy {
    * @param {{data?: Data, initialWeights?: Weights|Uint8Array, allowSoftware: boolean, signal?: AbortSignal}} options
    */
   async compile(spec, { data, initialWeights, allowSoftware, signal }) {
-    const offered = this.channel.offerAll(data);
+    /** @type {number[]} */
+    const offers = [];
+    const input = spec?.model?.input;
+    const offered = this.channel.offerAll(input, data, offers);
     try {
       const args = { spec, data: offered, initialWeights, allowSoftware };
       const { session, state, normalization } = await this.channel.send("compile", args, { signal });
-      return new SessionProxy(this.channel, session, state, normalization, Object.values(offered ?? {}));
+      return new SessionProxy(this.channel, session, state, normalization, input, offers);
     } catch (error) {
-      this.channel.withdraw(Object.values(offered ?? {}));
+      this.channel.withdraw(offers);
       throw error;
     }
   }
@@ -190,12 +206,14 @@ export class EngineProxy {
 
 /** A session as the page sees it; see session.js for what each method does. */
 export class SessionProxy {
-  /** @param {Channel} channel @param {number} session @param {SessionState} state @param {RunRecord["normalization"]} normalization @param {any[]} offered its data */
-  constructor(channel, session, state, normalization, offered) {
+  /** @param {Channel} channel @param {number} session @param {SessionState} state @param {RunRecord["normalization"]} normalization
+   * @param {ModelInput} input of its model @param {number[]} offers its data */
+  constructor(channel, session, state, normalization, input, offers) {
     this.channel = channel;
     this.session = session;
-    this.offered = offered;
-    /** What inputs go through before the first layer, (x - offset) * scale by feature or channel; null: nothing. */
+    this.input = input;
+    this.offers = offers;
+    /** What inputs go through before the first layer, (x - offset) * scale by feature or channel; null: nothing. By name where there are several. */
     this.normalization = normalization;
     /** @type {SessionState} */
     this.state = state;
@@ -241,14 +259,18 @@ export class SessionProxy {
 
   /** @param {Data} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
   async evaluate(data) {
-    const offered = this.channel.offerAll(data);
-    return this.call("evaluate", { data: offered }).finally(() => this.channel.withdraw(Object.values(offered ?? {})));
+    /** @type {number[]} */
+    const offers = [];
+    const offered = this.channel.offerAll(this.input, data, offers);
+    return this.call("evaluate", { data: offered }).finally(() => this.channel.withdraw(offers));
   }
 
-  /** @param {ArraySource} x @returns {Promise<{shape: number[], data: Float32Array}>} */
+  /** @param {ArraySource|Record<string, ArraySource>} x by name where there are several @returns {Promise<{shape: number[], data: Float32Array}>} */
   async predict(x) {
-    const offered = this.channel.offer(x);
-    return this.call("predict", { x: offered }).finally(() => this.channel.withdraw([offered]));
+    /** @type {number[]} */
+    const offers = [];
+    const offered = this.channel.offerInputs(this.input, x, offers);
+    return this.call("predict", { x: offered }).finally(() => this.channel.withdraw(offers));
   }
 
   /** @returns {Promise<Weights>} */
@@ -289,6 +311,6 @@ export class SessionProxy {
     await this.channel.send("dispose", { session: this.session }).catch((error) => {
       if (error.code !== "disposed") throw error;
     });
-    this.channel.withdraw(this.offered);
+    this.channel.withdraw(this.offers);
   }
 }

@@ -1,6 +1,7 @@
 // Run record: what a session says of itself: what it ran on, what it cost, where its validations stand.
 import { countParameters } from "./weights.js";
 
+/** @import { Recorded } from "./normalization.js" */
 /** @import { Point } from "./pipeline.js" */
 /** @import { Session } from "./session.js" */
 
@@ -9,7 +10,7 @@ import { countParameters } from "./weights.js";
  * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number,
  *   convolutions: import("../plan/plan.js").Plan["convolutions"], drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
- *   normalization: {kind?: string, offset: number[], scale: number[]}|null,
+ *   normalization: Recorded|Record<string, Recorded>|null,
  *   timings: {compileMs: number, uploadMs: number, firstStepMs: number, trainMs: number, steps: number}}} RunRecord */
 
 /** All but the normalization, which does not change and may be long. @param {Session} session @returns {Omit<RunRecord, "normalization">} */

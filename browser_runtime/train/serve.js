@@ -1,5 +1,6 @@
 // Serve: the engine's side of the messages of remote.js, in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
+import { eachInput, mapValues } from "../nn/inputs.js";
 import { Engine } from "./engine.js";
 
 /** @import { Session } from "./session.js" */
@@ -35,8 +36,15 @@ export function serve(post) {
     };
   }
 
-  /** @param {any} data @returns {any} */
-  const remoteSources = (data) => data && Object.fromEntries(Object.entries(data).map(([name, source]) => [name, remoteSource(source)]));
+  /** @param {any} spec @param {any} x */
+  const remoteInputs = (spec, x) => eachInput(spec?.model?.input, x, remoteSource);
+
+  /** @param {any} spec @param {any} data @returns {any} */
+  const remoteSources = (spec, data) => {
+    if (!data) return data;
+    const { x, ...others } = data;
+    return { x: remoteInputs(spec, x), ...mapValues(others, remoteSource) };
+  };
 
   /** @type {Record<string, (args: any, call: number) => any>} */
   const methods = {
@@ -52,15 +60,15 @@ export function serve(post) {
       engine.device.dispose();
     },
     async compile({ spec, data, initialWeights, allowSoftware }, call) {
-      const sources = remoteSources(data);
+      const sources = remoteSources(spec, data);
       const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
       sessions.set(++nextSession, session);
       return { session: nextSession, state: stateOf(session), normalization: session.normalizationRecord };
     },
     run: ({ session, steps }, call) =>
       get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),
-    evaluate: ({ session, data }) => get(session).evaluate(remoteSources(data)),
-    predict: ({ session, x }) => get(session).predict(remoteSource(x)),
+    evaluate: ({ session, data }) => get(session).evaluate(remoteSources(get(session).spec, data)),
+    predict: ({ session, x }) => get(session).predict(remoteInputs(get(session).spec, x)),
     getWeights: ({ session }) => get(session).getWeights(),
     setWeights: ({ session, weights }) => get(session).setWeights(weights),
     weightsFile: ({ session }) => get(session).weightsFile(),

@@ -4,14 +4,14 @@ import { ROW_WEIGHT } from "../nn/model.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
 import { lower } from "../backends/webgl2/lower.js";
-import { beginning, normalizationOf } from "./beginning.js";
+import { beginning, normalizationsOf } from "./beginning.js";
 import { encodeCheckpoint, restoreCheckpoint } from "./checkpoint.js";
-import { Batches, checkArray, valueCheck } from "./data.js";
+import { Batches, byName, checkArray, checkSources, feedsOf } from "./data.js";
 import { diagnose } from "./diagnostics.js";
 import { planFor } from "./estimate.js";
 import { evaluate, predict } from "./evaluation.js";
 import { feederFor } from "./feeder.js";
-import { normalizationRecord, normalizationTensors, normalized } from "./normalization.js";
+import { normalizationRecord, normalizationTensors, normalizedInputs } from "./normalization.js";
 import { Pipeline } from "./pipeline.js";
 import { placeholder, withoutTraining } from "./predicting.js";
 import { prepare } from "./preparation.js";
@@ -26,12 +26,11 @@ import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } f
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./sources.js" */
-/** @import { Normalization } from "./normalization.js" */
+/** @import { Data, Feed, NamedData } from "./data.js" */
+/** @import { Normalizations } from "./normalization.js" */
 /** @import { Point } from "./pipeline.js" */
 /** @import { RunRecord } from "./run_record.js" */
 /** @import { Weights } from "./weights.js" */
-
-/** Inputs, targets, and where rows count differently [rows] weights of them. @typedef {{x: ArraySource, y: ArraySource, weight?: ArraySource}} Data */
 
 export class Session {
   /**
@@ -41,13 +40,13 @@ export class Session {
    * @param {{data?: Data, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options `data` may be left out
    *   where the spec only predicts
    */
-  static async compile(device, input, { data, initialWeights, signal }) {
+  static async compile(device, input, { data: given, initialWeights, signal }) {
     const started = performance.now();
     const validated = validateSpec(input);
     const spec = validated.predict ? withoutTraining(validated) : validated;
-    if (!data && spec.predict) data = placeholder(spec);
-    if (!data) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
-    checkArray("data.x", data.x);
+    if (!given && !spec.predict) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
+    const data = given ? byName(spec, given) : placeholder(spec);
+    checkSources(spec, data.x);
     checkArray("data.y", data.y);
     if (data.weight !== undefined) checkArray("data.weight", data.weight);
     const { plan, rows, labels } = planFor(spec, data, device.record, device.convolution);
@@ -58,12 +57,14 @@ export class Session {
     /** @type {Session|undefined} */
     let session;
     try {
-      const read = { x: await nearby(data.x), y: await nearby(data.y) };
-      const prepared = await prepare(spec, read, labels, plan.outputShape, signal);
+      /** @type {NamedData} */
+      const read = { x: {}, y: await nearby(data.y) };
+      for (const [name, source] of Object.entries(data.x)) read.x[name] = await nearby(source);
+      const prepared = await prepare(spec, plan, read, labels, signal);
       const weights = data.weight && (await scaledRowWeights(data.weight, prepared.train, prepared.validation, signal));
-      const normalization = spec.data.normalize === "inherit" ? normalizationOf(spec, initialWeights) : prepared.normalization;
-      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalization, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
-      await session.upload(labels, signal);
+      const normalizations = spec.data.normalize === "inherit" ? normalizationsOf(spec, plan, initialWeights) : prepared.fitted;
+      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalizations, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
+      await session.upload(signal);
       const begun = beginning(plan, spec, initialWeights);
       session.setWeights(begun ?? session.initialWeights());
       if (!begun) {
@@ -83,17 +84,19 @@ export class Session {
   }
 
   /**
-   * @param {{device: Device, spec: any, plan: Plan, executable: Executable, data: Data,
-   *   weights: Float32Array|null, normalization: Normalization|null, labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
+   * @param {{device: Device, spec: any, plan: Plan, executable: Executable, data: NamedData,
+   *   weights: Float32Array|null, normalizations: Normalizations, labels: "index"|"values", batches: Batches, validation: Int32Array, rows: import("../backends/webgl2/lower.js").Rows}} parts
    */
-  constructor({ device, spec, plan, executable, data, weights, normalization, labels, batches, validation, rows }) {
+  constructor({ device, spec, plan, executable, data, weights, normalizations, labels, batches, validation, rows }) {
     this.device = device;
     this.spec = spec;
     this.plan = plan;
     this.executable = executable;
-    this.normalization = normalization;
-    /** As the network sees it. */
-    this.data = { x: normalized(normalization, data.x), y: data.y };
+    /** What inputs go through, by name. */
+    this.normalizations = normalizations;
+    /** The training data as the network sees them. @type {Feed[]} */
+    this.feeds = feedsOf(spec, plan, { x: normalizedInputs(normalizations, data.x), y: data.y }, labels);
+    if (weights) this.feeds.push({ tensor: ROW_WEIGHT, source: { shape: [weights.length], data: weights }, check: () => {} });
     /** What each row counts for. */
     this.weights = weights;
     this.labels = labels;
@@ -126,18 +129,15 @@ export class Session {
     return this.step >= this.totalSteps || this.progress.stopped;
   }
 
-  /** @param {"index"|"values"} labels @param {AbortSignal} [signal] */
-  async upload(labels, signal) {
-    const { feeder, spec, data, plan } = this;
-    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
-    for (const [name, source] of /** @type {["x"|"y", ArraySource][]} */ ([["x", data.x], ["y", data.y]])) {
-      const check = valueCheck(name, spec, labels, outputs);
+  /** @param {AbortSignal} [signal] */
+  async upload(signal) {
+    const { feeder, feeds } = this;
+    for (const { tensor, source, check } of feeds) {
       await eachWindow(source, (firstRow, values) => {
         check(firstRow, values);
-        feeder.write(name === "x" ? "x" : "target", firstRow, values);
+        feeder.write(tensor, firstRow, values);
       }, signal);
     }
-    if (this.weights) feeder.write(ROW_WEIGHT, 0, this.weights);
     feeder.complete();
   }
 
@@ -178,7 +178,7 @@ export class Session {
 
   /**
    * The last layer's outputs for inputs as they are before normalization.
-   * @param {ArraySource} x
+   * @param {ArraySource|Record<string, ArraySource>} x by name where the model has several
    * @returns {Promise<{shape: number[], data: Float32Array}>}
    */
   async predict(x) {
@@ -222,7 +222,7 @@ export class Session {
 
   /** @returns {Uint8Array<ArrayBuffer>} the weights, and what normalizes the inputs, as a safetensors file; the same are the same bytes */
   weightsFile() {
-    return encode({ ...normalizationTensors(this.normalization), ...this.getWeights() });
+    return encode({ ...normalizationTensors(this.normalizations), ...this.getWeights() });
   }
 
   /** All that training needs to go on bit for bit. @returns {Uint8Array<ArrayBuffer>} safetensors */
@@ -248,7 +248,7 @@ export class Session {
 
   /** What inputs go through before the first layer; null: nothing. */
   get normalizationRecord() {
-    return normalizationRecord(this.normalization);
+    return normalizationRecord(this.spec.model.input, this.normalizations);
   }
 
   /** All but the normalization, which does not change and may be long. @returns {Omit<RunRecord, "normalization">} */

@@ -92,7 +92,7 @@ export function gatherRows({ shape, data }, rows) {
  * @param {ArraySource} source @returns {any}
  */
 export function posted(source) {
-  if (!source || typeof source !== "object") return source;
+  if (!source || typeof source !== "object") return undefined; // no source: the engine says so
   if ("url" in source) return { ...source, url: new URL(source.url, globalThis.document?.baseURI ?? globalThis.location?.href).href };
   if ("read" in source) return { shape: source.shape, dtype: source.dtype, remote: true };
   if ("data" in source) return { shape: source.shape, dtype: source.dtype, remote: true, length: source.data?.length };

@@ -1,6 +1,6 @@
 // data_probe.js: the split and the normalization of the engine as plain values, for test_splits.py and test_normalize.py.
 import { EngineError } from "../../browser_runtime/errors.js";
-import { checkArray, readClasses, valueCheck } from "../../browser_runtime/train/data.js";
+import { checkArray, inputCheck, readClasses, targetCheck } from "../../browser_runtime/train/data.js";
 import { Held } from "../../browser_runtime/train/held.js";
 import { fit, normalizationRecord, normalized } from "../../browser_runtime/train/normalization.js";
 import { readRows } from "../../browser_runtime/train/sources.js";
@@ -18,7 +18,7 @@ async function said(act) {
 
 /** The split of a spec on targets. @param {any} spec @param {any} y @param {"index"|"values"} labels @param {number} outputs */
 export const splitOf = (spec, y, labels, outputs) =>
-  said(async () => split(spec, y.shape[0], isStratified(spec) ? await readClasses(spec, y, valueCheck("y", spec, labels, outputs)) : null));
+  said(async () => split(spec, y.shape[0], isStratified(spec) ? await readClasses(spec, y, targetCheck(spec, labels, outputs)) : null));
 
 const FEW = 1e5; // rows: more are slow to hand over
 
@@ -26,8 +26,8 @@ const FEW = 1e5; // rows: more are slow to hand over
 export const fitted = (kind, x, train) =>
   said(async () => {
     checkArray("data.x", x);
-    const normalization = await fit(kind, x, train.data, valueCheck("x", { loss: "mse" }, "values", 1));
-    return { ...normalizationRecord(normalization), x: Float32Array.from(await readRows(normalized(normalization, x), 0, Math.min(FEW, x.shape[0]))) };
+    const normalization = await fit(kind, x, train.data, inputCheck("data.x"));
+    return { ...normalizationRecord([], { input: normalization }), x: Float32Array.from(await readRows(normalized(normalization, x), 0, Math.min(FEW, x.shape[0]))) };
   });
 
 /**

@@ -5,6 +5,6 @@ import { seededWeights } from "../../browser_runtime/train/weights.js";
 
 /** @param {any} spec @param {number[]} x @param {number[]} y shapes of the data @returns {Record<string, number[]>} */
 export function shapes(spec, x, y) {
-  const { plan } = planFor(validateSpec(spec), { x: { shape: x }, y: { shape: y } });
+  const { plan } = planFor(validateSpec(spec), { x: { input: { shape: x } }, y: { shape: y } });
   return Object.fromEntries(Object.entries(seededWeights(plan, 0)).map(([name, { shape }]) => [name, shape]));
 }

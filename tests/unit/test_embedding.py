@@ -21,7 +21,7 @@ def faults(least: float, most: float, *, whole: bool) -> list[tuple[str, Any, st
     spec = parse_spec(plain(cnn((8,), NET)))
     x = ArrayInfo("float32", (20, 8), Stats(least, most, integral=whole, row_sums_one=False))
     y = ArrayInfo("float32", (20,), Stats(0, 1, integral=False, row_sums_one=False))
-    return [(fault.field, fault.value, fault.legal) for fault in data_faults(dict(spec), x, y)]
+    return [(fault.field, fault.value, fault.legal) for fault in data_faults(dict(spec), {"x": x, "y": y})]
 
 
 def test_numbers_that_are_not_there():
@@ -35,7 +35,7 @@ def test_numbers_that_are_not_there():
 REFUSED: list[tuple[Shape, list[Layer], str, str]] = [
     ((8, 2), NET, "model.layers.0", "needs an input [length]"),
     ((4, 4, 1), [FLATTEN, embedding(10, 6), FLATTEN, dense(1), conv(1, 1, inputs=["input"]), FLATTEN, dense(1), add("dense_1", "dense_2"), dense(1)], "model.layers.1", "needs an input [length]"),
-    ((8,), [dense(8), embedding(10, 6), FLATTEN, dense(1)], "model.layers.1", "which only the model's input holds"),
+    ((8,), [dense(8), embedding(10, 6), FLATTEN, dense(1)], "model.layers.1", "which only an input of the model holds"),
     ((8,), [embedding(0, 6), FLATTEN, dense(1)], "model.layers.0.vocabulary", "1"),
     ((8,), [embedding(2**24 + 1, 6), FLATTEN, dense(1)], "model.layers.0.vocabulary", "16777216"),
     ((8,), [embedding(10, 0), FLATTEN, dense(1)], "model.layers.0.units", "1"),
@@ -75,8 +75,8 @@ def test_a_flattened_input_is_looked_up():
 def test_a_lookup_multiplies_nothing():
     """60 parameters and no products; the convolution behind it has a gradient with respect to its input."""
     spec = parse_spec(plain(cnn((8,), NET, batch_size=5)))
-    arrays = [ArrayInfo("float32", shape, Stats(0, 1, True, False)) for shape in ((20, 8), (20,))]
-    made = estimate(spec, *arrays)
+    x, y = (ArrayInfo("float32", shape, Stats(0, 1, True, False)) for shape in ((20, 8), (20,)))
+    made = estimate(spec, {"x": x, "y": y})
     conv_weights, dense_weights = 3 * 6 * 4 + 4, 6 * 4 + 1
     assert made.parameters == 60 + conv_weights + dense_weights
     assert made.flops_per_step == 2 * 5 * 3 * (conv_weights * 6 + dense_weights)

@@ -111,8 +111,8 @@ def faults_of(
         "x": (rows, *sample),
         "y": (rows,) if loss == "softmax_cross_entropy" or output == (1,) else (rows, *output),
     }
-    x, y = (ArrayInfo("float32", shape, STATS) for shape in shapes.values())
-    ours = [*limit_faults(dict(spec), SETTINGS), *data_faults(dict(spec), x, y)]
+    arrays = {name: ArrayInfo("float32", shape, STATS) for name, shape in shapes.items()}
+    ours = [*limit_faults(dict(spec), SETTINGS), *data_faults(dict(spec), arrays)]
     made = {name: {"shape": list(shape)} for name, shape in shapes.items()}
     theirs = call("/tests/unit/plan_probe.js", "tryEstimate", spec.model_dump(), made)
     error = theirs.get("error", {})

@@ -161,7 +161,7 @@ def test_too_many_scores_are_refused(rows: int, outputs: int):
     }
     column, yes = Stats(0, 1, integral=True, row_sums_one=False), (rows + 1, outputs)
     x, y = ArrayInfo("float32", (rows + 1, 1), column), ArrayInfo("float32", yes, column)
-    faults = list(data_faults(dict(parse_spec(raw)), x, y))
+    faults = list(data_faults(dict(parse_spec(raw)), {"x": x, "y": y}))
     if rows * outputs <= 2**24:
         assert refusal is None
         assert faults == []

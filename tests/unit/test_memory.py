@@ -184,7 +184,8 @@ def check(
     shapes = {"x": (rows, *shape), "y": (rows,) if classes else (rows, *output)}
     if rows % 2:  # they weigh differently
         shapes["weight"] = (rows,)
-    made = estimate(spec, *(ArrayInfo("float32", of, stats) for of in shapes.values()))
+    names = {"x": "x", "y": "y", "weight": "w"}
+    made = estimate(spec, {names[name]: ArrayInfo("float32", of, stats) for name, of in shapes.items()})
     exact = call(
         "/browser_runtime/train/estimate.js",
         "estimate",

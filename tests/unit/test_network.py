@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from texelgrad.errors import Invalid
+from texelgrad.inputs import inputs_of
 from texelgrad.network import infer_network
 from texelgrad.shapes import ArrayInfo, Stats, estimate
 from texelgrad.spec import JobSpec, parse_spec
@@ -45,8 +46,8 @@ def infer(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimated(spec: JobSpec, rows: int, outputs: int) -> Any:
-    x, y = ((rows, *spec.model.input), (rows, outputs))
-    return estimate(spec, ArrayInfo("float32", x, PLAIN), ArrayInfo("float32", y, PLAIN))
+    x, y = (rows, *inputs_of(spec.model.input)["input"]), (rows, outputs)
+    return estimate(spec, {"x": ArrayInfo("float32", x, PLAIN), "y": ArrayInfo("float32", y, PLAIN)})
 
 
 # ---- the same on both sides -----------------------------------------------------------------------------------------

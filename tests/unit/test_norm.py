@@ -40,7 +40,7 @@ def test_counted_by_hand():
     layers: list[Layer] = [{"type": "batch_norm"}, FLATTEN, dense(2, use_bias=False)]
     spec = parse_spec(cnn((3, 2, 4), layers))
     x, y = ArrayInfo("float32", (8, 3, 2, 4), STATS), ArrayInfo("float32", (8, 2), STATS)
-    assert estimate(spec, x, y).parameters == 4 + 4 + 24 * 2
+    assert estimate(spec, {"x": x, "y": y}).parameters == 4 + 4 + 24 * 2
     assert [shape.output for shape in infer_network((3, 2, 4), spec.model.layers).layers] == [(3, 2, 4), (2,)]
 
 
@@ -74,7 +74,9 @@ def test_a_batch_of_one_value_has_no_variance(net: str, rows: int, batch: int | 
     shape, layers, legal = NETS[net]
     spec = parse_spec(cnn(shape, layers, batch_size=batch, steps=3))
     shapes = {"x": (rows, *shape), "y": (rows, 2)}
-    found = list(data_faults(dict(spec), *(ArrayInfo("float32", of, STATS) for of in shapes.values())))
+    found = list(
+        data_faults(dict(spec), {name: ArrayInfo("float32", of, STATS) for name, of in shapes.items()})
+    )
     page: dict[str, Any] = call(
         "/tests/unit/plan_probe.js", "tryEstimate", spec.model_dump(), {name: {"shape": list(of)} for name, of in shapes.items()}
     )  # fmt: skip

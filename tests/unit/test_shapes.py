@@ -43,7 +43,7 @@ def labels(low: float, high: float, rows: int = 100) -> ArrayInfo:
 
 def test_estimate_counts_by_hand():
     """Parameters (64 + 1) 32 + (32 + 1) 3; 10 rows a step, 9 steps an epoch of 85 rows."""
-    made = estimate(spec(data={"validation": {"fraction": 0.15}}), info(100, 64), info(100, 3))
+    made = estimate(spec(data={"validation": {"fraction": 0.15}}), {"x": info(100, 64), "y": info(100, 3)})
     assert made.parameters == 2179
     assert (made.train_rows, made.validation_rows) == (85, 15)
     assert (made.steps_per_epoch, made.total_steps) == (9, 18)
@@ -54,14 +54,14 @@ def test_estimate_counts_by_hand():
 
 def test_estimate_without_data():
     """The model's size is known; the rest is not."""
-    made = estimate(spec(), None, None)
+    made = estimate(spec(), None)
     assert made.parameters == 2179
     assert made.total_steps is made.texture_bytes is None
 
 
 def test_steps_instead_of_epochs():
     """They are the total."""
-    assert estimate(spec(train={"steps": 7}), info(100, 64), info(100, 3)).total_steps == 7
+    assert estimate(spec(train={"steps": 7}), {"x": info(100, 64), "y": info(100, 3)}).total_steps == 7
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def probabilities(units: int, row_sums_one: bool = True, low: float = 0) -> Arra
 )
 def test_targets(loss: str, units: int, y: ArrayInfo, field: str | None):
     """Labels against the last layer's units, for each loss."""
-    found = [fault.field for fault in data_faults(dict(spec(loss, units)), info(100, 64), y)]
+    found = [fault.field for fault in data_faults(dict(spec(loss, units)), {"x": info(100, 64), "y": y})]
     assert found == ([field] if field else [])
 
 
 def test_several_faults_with_the_data():
     """Input, targets and batch in one answer, each with what would be legal."""
-    faults = list(data_faults(dict(spec()), info(8, 8, 8), info(8, 2)))
+    faults = list(data_faults(dict(spec()), {"x": info(8, 8, 8), "y": info(8, 2)}))
     assert [(fault.field, fault.legal) for fault in faults] == [
         ("model.input", "[8, 8]"),
         ("model.layers.1.units", "2"),
@@ -121,7 +121,7 @@ def test_several_faults_with_the_data():
 def test_a_share_that_keeps_no_row(rows: int):
     """Refused; what is said to be legal is."""
     wanted = spec(data={"validation": {"fraction": 0.5 / rows}})
-    found = list(data_faults(dict(wanted), info(rows, 64), info(rows, 3)))
+    found = list(data_faults(dict(wanted), {"x": info(rows, 64), "y": info(rows, 3)}))
     fault = next(fault for fault in found if fault.field == "data.validation.fraction")
     if rows > 1:
         least = float((fault.legal or "").rpartition(" ")[2])
@@ -132,7 +132,7 @@ def test_a_share_that_keeps_no_row(rows: int):
 def test_too_many_steps():
     """The step counter has 31 bits."""
     wanted = dict(spec(train={"epochs": 2**31 - 1, "batch_size": 10}))
-    (fault,) = data_faults(wanted, info(100, 64), info(100, 3))
+    (fault,) = data_faults(wanted, {"x": info(100, 64), "y": info(100, 3)})
     assert (fault.field, fault.legal) == ("train.epochs", f"at most {(2**31 - 1) // 10}")
 
 
@@ -142,10 +142,12 @@ def test_data_that_no_page_holds():
     wanted = parse_spec(
         {**spec().model_dump(), "model": {"input": [1100], "layers": [{"type": "dense", "units": 3}]}}
     )
-    (fault,) = data_faults(dict(wanted), large, info(2**20, 3))
+    (fault,) = data_faults(dict(wanted), {"x": large, "y": info(2**20, 3)})
     assert (fault.field, fault.value) == ("data", 4 * 2**20 * 1103)
     assert fault.legal == "at most 4294967296"
-    assert "data" not in [fault.field for fault in data_faults(dict(wanted), small, info(2**20, 3))]
+    assert "data" not in [
+        fault.field for fault in data_faults(dict(wanted), {"x": small, "y": info(2**20, 3)})
+    ]
     shapes = {"x": {"shape": [2**20, 1100]}, "y": {"shape": [2**20, 3]}}
     with pytest.raises(NodeError, match=f"{4 * 2**20 * 1103} bytes"):
         call("/browser_runtime/train/estimate.js", "estimate", wanted.model_dump(mode="json"), shapes)

@@ -108,7 +108,7 @@ def test_rows_that_the_data_lacks(validation: Spec, field: str, legal: str):
     y = np.zeros(10, np.int32)
     theirs = call(PROBE, "splitOf", spec_for(validation), y, "index", 3)["error"]
     assert (theirs["code"], theirs["field"]) == ("data_invalid", field)
-    (fault,) = data_faults(dict(parse_spec(spec_for(validation))), info(10, 2), info(10))
+    (fault,) = data_faults(dict(parse_spec(spec_for(validation))), {"x": info(10, 2), "y": info(10)})
     assert (fault.field, fault.legal) == (field, legal)
 
 
@@ -123,7 +123,7 @@ def test_targets_without_classes(y: Any, y_info: ArrayInfo):
     """bce has a class a row only where its one target is 0 or 1."""
     spec = spec_for({"fraction": 0.5, "stratify": True}, "bce", 2 if y.ndim == 2 else 1)
     theirs = call(PROBE, "splitOf", spec, y, "values", 2)["error"]
-    (fault,) = data_faults(dict(parse_spec(spec)), info(10, 2), y_info)
+    (fault,) = data_faults(dict(parse_spec(spec)), {"x": info(10, 2), "y": y_info})
     assert theirs["field"] == fault.field == "data.validation.stratify"
     assert fault.legal == "false, or a column y of 0 and 1"
 

@@ -76,7 +76,7 @@ class Value:
 
     shape: Shape
     held: Shape
-    data: bool = False  # whether it is the model's input as it came
+    data: bool = False  # whether it is an input of the model as it came
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ class LayerBase(Strict):
 
     name: Name | None = Field(default=None, description="Defaults to <type>_<n>, counted from 1.")
     inputs: Annotated[list[Name], Field(min_length=1, max_length=64)] | None = Field(
-        default=None, description="Names of earlier layers, or input. Defaults to the layer before."
+        default=None,
+        description="Names of inputs and earlier layers. Defaults to the layer before, at first to the only input.",
     )
     reads: ClassVar[tuple[int, int | None]] = (1, 1)
     """How many values it reads: at least, at most."""

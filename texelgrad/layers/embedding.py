@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -29,8 +29,8 @@ class Embedding(Trainable):
         """A row of the table for every number."""
         (x,) = values
         if not x.data:
-            message = "looks up whole numbers, which only the model's input holds"
-            raise Refused(Fault(field, message, self.type, "input as its input"))
+            message = "looks up whole numbers, which only an input of the model holds"
+            raise Refused(Fault(field, message, self.type, "an input of the model"))
         if len(x.shape) != 1 or len(x.held) != 1:
             message = f"embedding needs an input [length], not {list(x.held)}"
             raise Refused(Fault(field, message, self.type, "an input of one dimension"))
@@ -41,26 +41,22 @@ class Embedding(Trainable):
         return LayerShape(x.shape, output, weights, False, pixels=0, lines=lines), Value(output, output)
 
 
-def normalize_faults(layers: Sequence[LayerBase], normalize: str) -> Iterator[Fault]:
-    """Numbers that are looked up stay as they are."""
-    if normalize != "none" and any(isinstance(layer, Embedding) for layer in layers):
-        message = "would change the numbers that embedding looks up"
-        yield Fault("data.normalize", message, normalize, "none")
+def number_faults(
+    layers: Sequence[LayerBase], places: Sequence[int], array: str, least: float, most: float, *, whole: bool
+) -> Iterator[Fault]:
+    """Whether the numbers of an array, from `least` to `most`, can be looked up by the embeddings at these places.
 
-
-def number_faults(layers: Sequence[LayerBase], least: float, most: float, *, whole: bool) -> Iterator[Fault]:
-    """Whether inputs from `least` to `most` can be looked up. The page's train/data.js checks each of them."""
-    for index, layer in enumerate(layers):
-        if not isinstance(layer, Embedding):
-            continue
+    The page's train/data.js checks each of them.
+    """
+    for index in places:
+        layer = cast(Embedding, layers[index])
         legal = f"0 to {layer.vocabulary - 1}"
         if not whole:
-            yield Fault(
-                "data", "x has numbers that are not whole, which embedding can't look up", None, legal
-            )
+            message = f"{array} has numbers that are not whole, which embedding can't look up"
+            yield Fault("data", message, None, legal)
         elif least < 0:
-            yield Fault("data", "x has a number below 0, which embedding can't look up", least, legal)
+            yield Fault("data", f"{array} has a number below 0, which embedding can't look up", least, legal)
         elif most >= layer.vocabulary:
-            message = f"has {layer.vocabulary} rows, but x goes up to {most:.0f}"
+            message = f"has {layer.vocabulary} rows, but {array} goes up to {most:.0f}"
             field = f"model.layers.{index}.vocabulary"
             yield Fault(field, message, layer.vocabulary, f"at least {most + 1:.0f}")
