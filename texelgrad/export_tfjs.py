@@ -7,6 +7,7 @@ entry of the table at the end.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -236,6 +237,24 @@ def _layer_norm(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("LayerNormalization", config, weights), inputs)
 
 
+def _group_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+    """Keras for TensorFlow.js has no such layer: one that normalises pixels and a group's channels, then one that scales."""
+    layer: Any = step.layer
+    channels = step.shape[-1]
+    pixels = math.prod(step.shape[:-1])
+    name = model.add(
+        f"{step.name}.groups",
+        ("Reshape", {"target_shape": [pixels, layer.groups, channels // layer.groups]}, {}),
+        inputs,
+    )
+    normal = {"axis": [1, 3], "epsilon": layer.eps, "center": False, "scale": False}  # 0 is the sample
+    name = model.add(f"{step.name}.normal", ("LayerNormalization", normal, {}), [name])
+    name = model.add(f"{step.name}.channels", ("Reshape", {"target_shape": list(step.shape)}, {}), [name])
+    weights = {part: model.tensors[f"{step.name}.{part}"] for part in ("gamma", "beta")}
+    weights |= {"moving_mean": np.zeros(channels), "moving_variance": np.ones(channels)}
+    return _activated(model, step, ("BatchNormalization", {"axis": -1, "epsilon": 0}, weights), [name])
+
+
 def _activation(model: _Model, step: Step, inputs: list[str]) -> str:
     kind = getattr(step.layer, "function", "linear")
     if kind == "linear":
@@ -290,6 +309,7 @@ LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
     "activation": _activation,
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
+    "group_norm": _group_norm,
     "embedding": _embedding,
 }
-"""What each type of layer becomes. Without an entry: group_norm, which Keras for TensorFlow.js lacks."""
+"""What each type of layer becomes."""
