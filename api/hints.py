@@ -9,6 +9,7 @@ from collections import Counter
 from texelgrad.hints import Publisher
 
 _log = logging.getLogger(__name__)
+_PAUSE_S = 0.5  # after a failure; what comes meanwhile goes out together
 
 
 class Hints:
@@ -49,6 +50,8 @@ class Hints:
                         self._publisher.send(queue_name)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the keeper sends the hint again
                     _log.warning("no hint sent to %s, the keeper will: %s", queue_name, error)
+                    with self._changed:  # not for each job anew, while the broker is away
+                        self._changed.wait_for(lambda: self._closed, _PAUSE_S)
 
     def _take(self) -> Counter[str]:
         """All that are due, once there are some; none once closed."""
