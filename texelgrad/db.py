@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session, sessionmaker
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 _MIGRATION_LOCK = 0x7E7E16AD  # a number of our own for PostgreSQL's advisory locks
 _READ_ONLY = "texelgrad_read_only"
+_END_IF_SILENT = text("SET LOCAL idle_in_transaction_session_timeout = '10s'")
 
 
 class Database:
@@ -46,8 +47,14 @@ class Database:
 
     @contextmanager
     def write(self) -> Generator[Session]:
-        """A session in a transaction that commits at the end, or rolls back on an exception."""
+        """A session in a transaction that commits at the end, or rolls back on an exception.
+
+        PostgreSQL ends it where it falls silent: a worker that is frozen or cut off in the middle would keep its rows
+        locked, and nobody could take its attempt from it.
+        """
         with self._writing.begin() as session:
+            if not self.is_sqlite:
+                session.execute(_END_IF_SILENT)
             yield session
 
     @contextmanager
