@@ -60,7 +60,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Attempt": _object(
         id="string", number="integer", state=_enum(AttemptState), cause="string?", message="string?",
-        worker_id="string", resumed_from_step="integer?", not_bit_exact="string?", **_RENDERER, created_at="time",
+        worker_id="string", resumed_from_step="integer?", not_bit_exact="string?", measured="boolean", **_RENDERER, created_at="time",
         training_at="time?", ended_at="time?",
     ),
     "Reason": _object(code="string", text="string"),

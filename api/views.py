@@ -82,6 +82,7 @@ def attempt_view(attempt: Attempt) -> dict[str, Any]:
         "renderer": attempt.renderer,
         "software": attempt.software,
         "created_at": time_text(attempt.created_at),
+        "measured": attempt.diagnostics is not None,
         "training_at": time_text(attempt.training_at),
         "ended_at": time_text(attempt.ended_at),
     }

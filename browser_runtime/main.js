@@ -4,7 +4,7 @@
 import { EngineError } from "./errors.js";
 import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/inputs.js";
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
-import { headerOf } from "./train/safetensors.js";
+import { countNonFinite, headerOf } from "./train/safetensors.js";
 import { readRows, size } from "./train/sources.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
@@ -76,11 +76,25 @@ async function work() {
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
-    await timed("saveMs", async () => post("weights", new Blob([await session.weightsFile()])));
-    await postJson("result", { record: { ...recordOf(session), resumed }, final });
+    /** @type {ReturnType<typeof warningsOf>} */
+    let warnings = [];
+    await timed("saveMs", async () => {
+      const file = await session.weightsFile();
+      warnings = warningsOf(file);
+      await post("weights", new Blob([file]));
+    });
+    for (const { message } of warnings) console.warn(message);
+    await postJson("result", { record: { ...recordOf(session), resumed, warnings }, final });
   } finally {
     await session.dispose();
   }
+}
+
+/** What the user of the weights must know, besides that they are there. @param {Uint8Array<ArrayBuffer>} file of the weights @returns {{code: string, message: string}[]} */
+function warningsOf(file) {
+  const { values, nonFinite } = countNonFinite(file);
+  if (nonFinite === 0) return [];
+  return [{ code: "weights_not_finite", message: `${nonFinite} of ${values} weights are NaN or infinite: training diverged` }];
 }
 
 /**

@@ -100,6 +100,8 @@ def train(
             sys.exit(_INTERRUPTED)
         if job["state"] != "succeeded":
             raise JobEnded(job)
+        for warning in (job["record"] or {}).get("warnings") or ():
+            complaints.print(f"[yellow]warning[/yellow] {warning['message']}", markup=True)
         console.print(f"succeeded on {job['renderer']}{' (software)' if job['software'] else ''}")
         if out:
             console.print(f"weights: {client.download_weights(job['id'], out, format=kind)}")

@@ -50,6 +50,12 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
 """What each cause means, as the rest of a sentence, and what to do about it."""
 
 
+WARNINGS: Mapping[str, str] = {
+    "weights_not_finite": "Lower the learning rate, normalise the data, or let it stop (numerics.on_nonfinite).",
+}
+"""What to do about what a page warns of, by its code."""
+
+
 @dataclass(frozen=True)
 class WorkerFacts:
     """What matters of a worker that was seen of late."""
@@ -94,6 +100,7 @@ class JobFacts:
     cancel_requested: bool
     ahead: int  # jobs of its queue that are older and that a worker which is there may take first
     attempts: Sequence[AttemptFacts]
+    warnings: Sequence[Mapping[str, str]] = ()  # code and message of each, of a job that has ended
 
 
 @dataclass(frozen=True)
@@ -178,6 +185,10 @@ def _running(job: JobFacts) -> Iterator[Reason]:
 
 
 def _ended(job: JobFacts) -> Iterator[Reason]:
+    for warning in job.warnings:
+        advice = WARNINGS.get(warning["code"])
+        text = f"It did all its steps, but {warning['message']}."
+        yield Reason(warning["code"], f"{text} {advice}" if advice else text)
     meaning = _meaning(job.cause)
     advice = CAUSES[Cause(job.cause)][1] if job.cause in list(Cause) else None
     said = f" ({job.message})" if job.message and job.message not in meaning else ""

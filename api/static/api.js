@@ -89,18 +89,8 @@ export async function getCurves(id) {
     [key, { steps, values: values.map((/** @type {unknown} */ value) => toNumber(value) ?? NaN) }]));
 }
 
-/**
- * @param {string} id
- * @returns {Promise<import("./report.js").Diagnostics | null>} null while there is none
- */
-export async function getDiagnostics(id) {
-  try {
-    return await request(`/jobs/${encodeURIComponent(id)}/diagnostics`);
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return null;
-    throw error;
-  }
-}
+/** The report of a job of which a try has been `measured`. @param {string} id @returns {Promise<import("./report.js").Diagnostics>} */
+export const getDiagnostics = (id) => request(`/jobs/${encodeURIComponent(id)}/diagnostics`);
 
 /** @param {string} id @param {"safetensors" | "npz" | "onnx" | "tfjs"} format */
 export const weightsUrl = (id, format) => `/v1/jobs/${encodeURIComponent(id)}/weights?format=${format}`;

@@ -5,7 +5,7 @@ import { formatCount } from "./format.js";
 
 /**
  * @typedef {{number: number, state: string, cause: string | null, message: string | null, worker_id: string,
- *   resumed_from_step: number | null, not_bit_exact: boolean | null}} Attempt
+ *   resumed_from_step: number | null, not_bit_exact: boolean | null, measured: boolean}} Attempt
  * @typedef {import("./api.js").Job} Job
  */
 

@@ -6,7 +6,7 @@ import { formatNumber } from "./format.js";
 /**
  * One curve. Steps rise; values are numbers, non-finite ones included.
  * @typedef {{steps: number[], values: number[]}} Curve
- * @typedef {{key: string, title: string, tone: "train" | "validation"}} Series
+ * @typedef {{key: string, title: string, tone: "train" | "validation" | "second" | "third" | "fourth" | "fifth" | "sixth"}} Series
  */
 
 /** Stroke widths in CSS pixels. */
@@ -85,13 +85,14 @@ export class Chart {
    * @param {HTMLElement} host
    * @param {Series[]} series
    * @param {string} subject what the chart shows, for its text alternative
-   * @param {{share?: boolean}} [options] `share`: values are shares of 1, on an axis that has no log scale
+   * @param {{share?: boolean, raw?: boolean}} [options] `share`: values are shares of 1; neither these nor `raw` ones have a log scale
    */
-  constructor(host, series, subject, { share = false } = {}) {
+  constructor(host, series, subject, { share = false, raw = share } = {}) {
     this.host = host;
     this.all = series;
     this.subject = subject;
     this.share = share;
+    this.raw = raw;
     this.logarithmic = false;
     /** What the reader asked for; null: what suits the values. @type {boolean | null} */
     this.wanted = null;
@@ -116,7 +117,7 @@ export class Chart {
     const present = this.all.filter(({ key }) => curves[key]?.steps.length);
     this.series = present.length ? present : this.all.slice(0, 1);
     this.curves = this.series.map(({ key }) => curves[key] ?? { steps: [], values: [] });
-    this.logarithmic = this.wanted ?? (!this.share && suitsLog(this.curves));
+    this.logarithmic = this.wanted ?? (!this.raw && suitsLog(this.curves));
     const after = `${this.logarithmic} ${this.series.map(({ key }) => key)}`;
     if (this.plot && before === after) this.plot.setData(align(this.curves, this.logarithmic));
     else this.rebuild();

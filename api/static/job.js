@@ -10,7 +10,7 @@ const TONES = { queued: "", running: "busy", succeeded: "good", failed: "bad", c
 /** @param {Job} job */
 export function stateLabel(job) {
   const cancelling = job.state === "running" && job.cancel_requested_at;
-  return label(cancelling ? "cancelling" : job.state, TONES[job.state]);
+  return label(cancelling ? "cancelling" : job.state, job.record?.warnings?.length ? "warn" : TONES[job.state]);
 }
 
 /** @param {Job} job @returns {Node} */
@@ -29,7 +29,7 @@ export function setProgress(bar, job) {
   bar.className = { succeeded: "done", failed: "bad" }[/** @type {string} */ (job.state)] ?? "";
   if (job.total_steps) {
     bar.max = job.total_steps;
-    bar.value = job.step;
+    bar.value = job.state === "succeeded" ? bar.max : job.step; // early stopping ends before the last step
   } else if (job.state === "running") {
     bar.removeAttribute("value");
   } else {
@@ -40,8 +40,10 @@ export function setProgress(bar, job) {
 /** @param {Job} job @param {string} [waiting] why it waits where it does */
 export function progressText(job, waiting = "waiting for a worker") {
   if (job.state === "queued") return waiting;
-  const step = formatCount(job.step);
-  return job.total_steps ? `step ${step} of ${formatCount(job.total_steps)}` : `step ${step}`;
+  const [step, total] = [formatCount(job.step), job.total_steps && formatCount(job.total_steps)];
+  if (job.kind === "predict") return total ? `${step} of ${total} rows` : `${step} rows`;
+  if (job.state === "succeeded" && job.total_steps && job.step < job.total_steps) return `stopped early, after step ${step} of at most ${total}`;
+  return total ? `step ${step} of ${total}` : `step ${step}`;
 }
 
 /**

@@ -56,11 +56,30 @@ function scheduleOf(lr, schedule) {
  * @param {Record<string, any>} spec the job's spec
  */
 export function showModel(host, spec) {
-  const { model, train, optimizer, data } = spec;
+  const { model, predict } = spec;
+  /** @type {Array<[string, Node | string | false]>} */
+  const facts = [["Input", inputOf(model.input)], ...(predict ? [] : training(spec))];
+  if (predict) facts.push(["Weights of", make("a", { href: `/runs/${encodeURIComponent(predict.job)}` }, predict.job)]);
+  host.replaceChildren(
+    make("div", { class: "scroll" }, make("table", {},
+      make("thead", {}, make("tr", {},
+        ...["", "Layer", "Units", "Activation", "Options"].map((head) => make("th", head === "Units" ? { class: "number", scope: "col" } : { scope: "col" }, head)))),
+      make("tbody", {}, ...model.layers.map(layerRow)))),
+    make("dl", { class: "facts" }, ...facts.filter(([, value]) => value).flatMap(([term, value]) =>
+      [make("dt", {}, term), make("dd", {}, value)])));
+}
+
+/** The shape of a row, or of each named input's. @param {number[] | Record<string, number[]>} input @returns {string} */
+export function inputOf(input) {
+  const shape = (/** @type {number[]} */ sides) => `[${sides.join(", ")}]`;
+  return Array.isArray(input) ? shape(input) : Object.entries(input).map(([name, sides]) => `${name} ${shape(sides)}`).join(", ");
+}
+
+/** How it trains. @param {Record<string, any>} spec @returns {Array<[string, string | false]>} */
+function training(spec) {
+  const { train, optimizer, data } = spec;
   const { type, lr, schedule, ...options } = optimizer;
-  /** @type {Array<[string, string | false]>} */
-  const facts = [
-    ["Input", `[${model.input.join(", ")}]`],
+  return [
     ["Loss", typeof spec.loss === "string" ? spec.loss : inline(spec.loss)],
     ["Optimizer", inline({ type, ...options })],
     ["Learning rate", scheduleOf(lr, schedule)],
@@ -70,11 +89,4 @@ export function showModel(host, spec) {
     ["Validation", validationOf(data?.validation)],
     ["Inputs", data?.normalize && data.normalize !== "none" && `normalised: ${data.normalize}`],
   ];
-  host.replaceChildren(
-    make("div", { class: "scroll" }, make("table", {},
-      make("thead", {}, make("tr", {},
-        ...["", "Layer", "Units", "Activation", "Options"].map((head) => make("th", head === "Units" ? { class: "number", scope: "col" } : { scope: "col" }, head)))),
-      make("tbody", {}, ...model.layers.map(layerRow)))),
-    make("dl", { class: "facts" }, ...facts.filter(([, value]) => value).flatMap(([term, value]) =>
-      [make("dt", {}, term), make("dd", {}, String(value))])));
 }

@@ -2,10 +2,11 @@
 
 import { ApiError, cancelJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, predictionsUrl, watchJob, weightsUrl } from "./api.js";
 import { showAttempts } from "./attempts.js";
-import { Chart, firstNonFinite } from "./curves.js";
+import { Chart } from "./curves.js";
 import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
+import { nonFiniteNote, showMeasures } from "./measures.js";
 import { showModel } from "./model.js";
 import { judge, showReport } from "./report.js";
 import { showValidation } from "./validation.js";
@@ -17,12 +18,12 @@ import { showValidation } from "./validation.js";
 const REFRESH = 400;
 
 const id = byId("run").dataset.job ?? "";
-const loss = new Chart(byId("loss-chart"), [
-  { key: "loss", title: "training", tone: "train" },
-  { key: "val_loss", title: "validation", tone: "validation" },
-], "Loss by training step");
-/** @type {Chart | null} */
-let accuracy = null;
+/** @type {import("./curves.js").Series[]} */
+const LOSSES = [
+  { key: "loss", title: "training loss", tone: "train" },
+  { key: "val_loss", title: "validation loss", tone: "validation" },
+];
+const loss = new Chart(byId("loss-chart"), LOSSES, "Loss by training step");
 let hasReport = false;
 let hasModel = false;
 /** The data set that is shown. @type {string | null} */
@@ -30,6 +31,7 @@ let datasetId = null;
 
 /** @param {Job} job */
 function showJob(job) {
+  const isPrediction = job.kind === "predict";
   document.title = `${job.name || job.id} · ${job.state} · texelgrad`;
   byId("name").textContent = job.name || "Unnamed run";
   byId("identity").textContent = job.id;
@@ -41,6 +43,10 @@ function showJob(job) {
   byId("failure-cause").textContent = (job.cause ?? "").replaceAll("_", " ");
   byId("failure-message").textContent = job.message ?? "";
 
+  const warnings = job.record?.warnings ?? [];
+  byId("warnings").hidden = warnings.length === 0;
+  byId("warnings").textContent = warnings.map((/** @type {{message: string}} */ { message }) => `${message}.`).join(" ");
+
   setProgress(byId("progress", HTMLProgressElement), job);
   if (job.state !== "queued") byId("progress-text").textContent = progressText(job);
   showAttempts(byId("tries"), job);
@@ -49,50 +55,57 @@ function showJob(job) {
   for (const format of /** @type {const} */ (["safetensors", "npz", "onnx", "tfjs"])) {
     const link = byId(format, HTMLAnchorElement);
     link.href = weightsUrl(id, format);
-    link.hidden = job.state !== "succeeded" || job.kind === "predict";
+    link.hidden = job.state !== "succeeded" || isPrediction;
   }
 
   const { metrics } = job;
+  const stopping = job.record?.early_stopping;
   fillList(byId("tiles"), [
-    ["Loss", formatNumber(metrics.loss)],
+    ["Best epoch", stopping?.restored && stopping.best_epoch && formatCount(stopping.best_epoch)],
     ["Validation loss", "val_loss" in metrics && formatNumber(metrics.val_loss)],
     ["Validation accuracy", "val_accuracy" in metrics && formatPercent(metrics.val_accuracy)],
+    [stopping?.restored ? "Last loss" : "Loss", "loss" in metrics && formatNumber(metrics.loss)],
+    ["Rows", isPrediction && formatCount(job.step)],
     ["Duration", formatDuration(durationOf(job, new Date()))],
     ["Backend", job.backend],
     ["Renderer", rendererLabel(job)],
   ], true);
+  byId("kind").hidden = !isPrediction;
+  byId("report-card").hidden = isPrediction;
+  byId("model-heading").textContent = isPrediction ? "Model" : "Model and training";
   if (!hasModel) showModel(byId("model"), job.spec);
   if (!hasModel) byId("spec").textContent = JSON.stringify(job.spec, null, 2);
   hasModel = true;
   showTimings(job);
   showValidation(job);
   byId("predictions", HTMLAnchorElement).href = predictionsUrl(id);
-  byId("predictions").hidden = job.kind !== "predict" || job.state !== "succeeded";
+  byId("predictions").hidden = !isPrediction || job.state !== "succeeded";
   byId("run").hidden = false;
 }
 
 /** @param {Job} job */
-function showTimings({ record, state }) {
+function showTimings({ record, state, kind }) {
   byId("timings-empty").hidden = Boolean(record?.timings);
   byId("timings-empty").textContent = FINAL_STATES.has(state) ? "This run recorded none." : "Known once the run has ended.";
   if (!record?.timings) return; // while it runs, only how Chromium was started is known
   const { timings } = record;
   const ms = (/** @type {unknown} */ value) => (typeof value === "number" ? formatDuration(value / 1000) : null);
+  const trains = kind !== "predict";
   const perStep = timings.steps ? timings.trainMs / timings.steps : null;
   fillList(byId("timings"), [
     ["Compile", ms(timings.compileMs)],
     ["Data upload", ms(timings.uploadMs)],
-    ["First step", ms(timings.firstStepMs)],
-    ["Training", ms(timings.trainMs)],
+    ["First step", trains && ms(timings.firstStepMs)],
+    ["Training", trains && ms(timings.trainMs)],
     ["Precision report", timings.reportMs ? ms(timings.reportMs) : null],
     ["Checkpoints", timings.checkpointMs ? ms(timings.checkpointMs) : null],
     ["Saving", ms(timings.saveMs)],
     ["One step", perStep === null ? null : `${formatNumber(perStep, 3)} ms`],
-    ["Steps", formatCount(timings.steps)],
+    ["Steps", trains && formatCount(timings.steps)],
     ["Parameters", formatCount(record.parameters)],
-    ["Draws a step", formatCount(record.drawsPerStep)],
-    ...convolutionFacts(record),
-    ["GL calls a step", formatCount(Math.round(record.glCallsPerStep))],
+    ["Draws a step", trains && formatCount(record.drawsPerStep)],
+    ...(trains ? convolutionFacts(record) : []),
+    ["GL calls a step", trains && formatCount(Math.round(record.glCallsPerStep))],
     ["Textures, peak", formatBytes(record.peakTextureBytes)],
     ["Chromium", record.launch && `${record.launch.chromium}, ${record.launch.recipe}`],
   ]);
@@ -110,27 +123,16 @@ function convolutionFacts({ convolutions = [] }) {
   });
 }
 
-/** @param {string} part "loss" or "accuracy" @param {Record<string, Curve>} curves @param {Record<string, string>} titles */
-function noteNonFinite(part, curves, titles) {
-  const notes = Object.entries(titles).flatMap(([key, title]) => {
-    const found = curves[key] && firstNonFinite(curves[key]);
-    return found ? [`The ${title} is ${formatNumber(found.value)} at step ${formatCount(found.step)}, marked in the chart.`] : [];
-  });
-  byId(`${part}-note`).hidden = notes.length === 0;
-  byId(`${part}-note`).textContent = notes.join(" ");
-}
-
 /** @param {Record<string, Curve>} curves */
 function showCurves(curves) {
+  const charts = byId("charts");
+  charts.hidden = Object.keys(curves).length === 0; // so of predictions, and of runs that have not begun
+  if (charts.hidden) return;
   loss.show(curves);
   byId("log-scale", HTMLInputElement).checked = loss.logarithmic;
-  noteNonFinite("loss", curves, { loss: "training loss", val_loss: "validation loss" });
-  if (!("val_accuracy" in curves)) return;
-  byId("accuracy").hidden = false;
-  accuracy ??= new Chart(byId("accuracy-chart"),
-    [{ key: "val_accuracy", title: "validation", tone: "validation" }], "Accuracy by training step", { share: true });
-  accuracy.show(curves);
-  noteNonFinite("accuracy", curves, { val_accuracy: "validation accuracy" });
+  byId("loss-note").textContent = nonFiniteNote(LOSSES, curves);
+  byId("loss-note").hidden = !byId("loss-note").textContent;
+  showMeasures(charts, curves);
 }
 
 /** @param {string} wanted */
@@ -156,7 +158,7 @@ async function refresh() {
   showJob(job);
   if (job.dataset_id && job.dataset_id !== datasetId) await showDataset(job.dataset_id);
   if (job.state === "queued") byId("progress-text").textContent = await getWhy(id);
-  const wantsReport = !hasReport && job.spec.diagnostics !== "none";
+  const wantsReport = !hasReport && job.attempts.some(({ measured }) => measured);
   const [curves, report] = await Promise.all([getCurves(id), wantsReport ? getDiagnostics(id) : null]);
   showCurves(curves);
   if (report) {

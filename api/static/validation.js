@@ -14,6 +14,15 @@ function table(matrix) {
     make("tbody", {}, ...matrix.map((counts, n) => make("tr", {}, make("th", { scope: "row" }, String(n)), ...counts.map((count, m) => cell(count, n === m))))));
 }
 
+/** @type {Record<string, string>} */
+const SHORT = { f1: "F1", auc: "AUC", r2: "R2", mae: "MAE", mse: "MSE" };
+
+/** What a metric is called. @param {string} key such as val_top_k_accuracy */
+function titleOf(key) {
+  const name = key.replace("val_", "");
+  return SHORT[name] ?? (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
+}
+
 /** @param {import("./api.js").Job} job */
 export function showValidation({ record }) {
   const { validation, early_stopping: stopping } = record ?? {};
@@ -22,9 +31,11 @@ export function showValidation({ record }) {
   const { step, val_confusion_matrix: matrix, ...metrics } = validation;
   fillList(byId("validation-metrics"), [
     ["After step", formatCount(step)],
-    ...Object.entries(metrics).map(([name, value]) => /** @type {[string, string]} */ ([name.replace("val_", "").replaceAll("_", " "), formatNumber(value)])),
-    ["Stopped early", stopping?.stopped && `${stopping.metric} had not improved since step ${formatCount(stopping.best_step)}`],
-    ["Weights", stopping?.restored && `of step ${formatCount(stopping.best_step)}, the best`],
-  ]);
+    ...Object.entries(metrics).map(([name, value]) => /** @type {[string, string]} */ ([titleOf(name), formatNumber(value)])),
+  ], true);
+  byId("stopping").textContent = [
+    stopping?.stopped && `Stopped early: ${stopping.metric} had not improved since step ${formatCount(stopping.best_step)}.`,
+    stopping?.restored && `The weights are those of step ${formatCount(stopping.best_step)}, the best.`,
+  ].filter(Boolean).join(" ");
   byId("matrix").replaceChildren(...(matrix ? [table(matrix)] : []));
 }

@@ -4,7 +4,7 @@ import { metricTypes } from "../nn/metrics.js";
 
 /** @import { Point } from "./pipeline.js" */
 
-/** What a run that stops by itself says of it. @typedef {{metric: string, best: number|null, best_step: number|null, stopped: boolean, restored: boolean}} StoppingRecord */
+/** What a run that stops by itself says of it. @typedef {{metric: string, best: number|null, best_step: number|null, best_epoch: number|null, stopped: boolean, restored: boolean}} StoppingRecord */
 
 export class EarlyStopping {
   /** @param {{metric: string, patience: number, min_delta: number, restore_best: boolean}} options of the spec */

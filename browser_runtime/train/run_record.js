@@ -27,6 +27,7 @@ export function runRecord(session) {
       metric: progress.stopping.metric,
       best: progress.stopping.best?.[progress.stopping.metric] ?? null,
       best_step: progress.stopping.best?.step ?? null,
+      best_epoch: progress.stopping.best && Math.ceil(progress.stopping.best.step / session.batches.stepsPerEpoch),
       stopped: progress.stopping.stopped,
       restored: progress.restored,
     },

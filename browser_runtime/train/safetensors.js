@@ -42,6 +42,23 @@ function beginningOf(header) {
 export const headerOf = (name, shape) => beginningOf({ [name]: { dtype: "F32", shape, data_offsets: [0, shape.reduce((a, b) => a * b, 4)] } });
 
 /**
+ * How many values of a file that `encode` made are NaN or infinite; read where they stand.
+ * @param {Uint8Array<ArrayBuffer>} bytes @returns {{values: number, nonFinite: number}}
+ */
+export function countNonFinite(bytes) {
+  const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+  let [values, nonFinite] = [0, 0];
+  for (const [name, { dtype, data_offsets: [from, to] }] of Object.entries(JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length))))) {
+    if (name === "__metadata__") continue;
+    const Values = dtype === "F64" ? Float64Array : Float32Array;
+    const tensor = new Values(bytes.buffer, bytes.byteOffset + 8 + length + from, (to - from) / Values.BYTES_PER_ELEMENT);
+    values += tensor.length;
+    for (const value of tensor) if (!Number.isFinite(value)) nonFinite++;
+  }
+  return { values, nonFinite };
+}
+
+/**
  * @param {Uint8Array} bytes
  * @returns {{tensors: Record<string, Tensor>, metadata: Record<string, string>}}
  */

@@ -151,7 +151,15 @@ def test_early_stopping(browser_page: BrowserPage, options: dict[str, Any], sign
     record = played["record"]
     point = next(p for p in free["history"] if p["step"] == best and "val_loss" in p)
     assert record["validation"] == point
-    wanted = {"metric": key, "best": point[key], "best_step": best, "stopped": True, "restored": True}
+    epoch = math.ceil(best / (free["totalSteps"] // spec["train"]["epochs"]))
+    wanted = {
+        "metric": key,
+        "best": point[key],
+        "best_step": best,
+        "best_epoch": epoch,
+        "stopped": True,
+        "restored": True,
+    }
     assert record["early_stopping"] == wanted
     assert played["results"][2]["loss"] == pytest.approx(point["val_loss"], rel=PREDICTION_RTOL)
 

@@ -284,3 +284,10 @@ def test_styles_and_scripts_are_small():
     """Without a bundler each module is a request: few and small ones. uPlot is not ours."""
     own = [path for path in Path(dashboard.__file__).parent.joinpath("static").iterdir() if path.is_file()]
     assert sum(path.stat().st_size for path in own) < 80 << 10
+
+
+def test_inputs_are_shown_by_name():
+    """One has only a shape."""
+    module = ("/api/static/model.js", "inputOf")
+    assert node.call(*module, [28, 28, 1]) == "[28, 28, 1]"
+    assert node.call(*module, {"image": [8, 8, 1], "age": [1]}) == "image [8, 8, 1], age [1]"

@@ -107,3 +107,13 @@ def test_place_and_deadline_of_a_queued_job():
     job = replace(QUEUED, ahead=3, deadline_s=60.0)
     assert codes(job, IDLE) == ["soon", "behind_others", "deadline"]
     assert explain(job, [IDLE])["queue_position"] == 4
+
+
+def test_what_a_run_warns_of_comes_first():
+    """It succeeded, and yet its weights are of no use: that is what whoever asks must know."""
+    warning = {"code": "weights_not_finite", "message": "3 of 9 weights are NaN or infinite"}
+    done = replace(QUEUED, state="succeeded", cause="completed", warnings=[warning])
+    answer = explain(done, [])
+    assert [reason["code"] for reason in answer["reasons"]] == ["weights_not_finite", "completed"]
+    assert "3 of 9 weights are NaN" in answer["summary"]
+    assert "learning rate" in answer["summary"]

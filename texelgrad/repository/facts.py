@@ -23,9 +23,10 @@ def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
     """The job with its tries and its place in the queue, and the workers of that queue."""
     now = now_us(session)
     workers = workers_of(session, job.queue)
+    tried = attempts_of(session, job.id)
+    record = (tried[-1].record if tried and job.state == JobState.SUCCEEDED else None) or {}
     attempts = [
-        AttemptFacts(a.number, a.state, a.cause, a.message, a.worker_id, a.resumed_from_step)
-        for a in attempts_of(session, job.id)
+        AttemptFacts(a.number, a.state, a.cause, a.message, a.worker_id, a.resumed_from_step) for a in tried
     ]
     facts = JobFacts(
         state=job.state,
@@ -40,6 +41,7 @@ def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
         cancel_requested=job.cancel_requested_at is not None,
         ahead=_ahead(session, job, workers, now) if job.state == JobState.QUEUED else 0,
         attempts=attempts,
+        warnings=record.get("warnings") or (),
     )
     return facts, workers
 

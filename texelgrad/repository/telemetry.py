@@ -70,6 +70,12 @@ def save_record(session: Session, attempt_id: str, token: str, record: dict[str,
     merged = {**(attempt.record or {}), **jsonable(record)}
     if normalization := merged.pop("normalization", None):
         lock_job(session, attempt.job_id).normalization = normalization
+    stopping, validation = merged.get("early_stopping") or {}, merged.get("validation") or {}
+    if stopping.get("restored"):
+        # What the job is known by must be what its weights do, not what the last ones did.
+        job = lock_job(session, attempt.job_id)
+        curves = {key: value for key, value in validation.items() if key in job.last_metrics}
+        job.last_metrics = {**job.last_metrics, **curves}
     attempt.record = merged
     attempt.backend, attempt.renderer = merged.get("backend"), merged.get("renderer")
     attempt.software, attempt.plan_key = merged.get("software"), merged.get("planKey")
