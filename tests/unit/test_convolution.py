@@ -36,7 +36,9 @@ def plan(shape: tuple[int, ...], layers: list[Layer], renderer: str, rows: int =
     arrays = {name: {"shape": list(of)} for name, of in shapes.items()}
     limits = LIMITS | {"software": RENDERERS[renderer]}
     page = call("/browser_runtime/train/estimate.js", "estimate", spec.model_dump(), arrays, limits)
-    bound = estimate(spec, *(ArrayInfo("float32", of, STATS) for of in shapes.values())).texture_bytes
+    bound = estimate(
+        spec, {name: ArrayInfo("float32", of, STATS) for name, of in shapes.items()}
+    ).texture_bytes
     assert bound is not None
     return page, bound
 
