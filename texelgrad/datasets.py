@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
@@ -133,10 +134,11 @@ def normalise_named(arrays: Mapping[str, Rows], classes: list[str] | None = None
         if len(y.shape) > 2:
             faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
         counts |= {TARGET: y.shape[0]} if y.shape else {}
-    first, rows = next(iter(counts.items()), ("", 0))
+    (rows, _), *_ = Counter(counts.values()).most_common(1) or [(0, 0)]  # of two, the first
+    usual = next((name for name, own in counts.items() if own == rows), "")
     for name, own in counts.items():
         if own != rows:
-            faults.append(Fault(name, f"has {own} rows, {first} has {rows}", own, f"{rows} rows"))
+            faults.append(Fault(name, f"has {own} rows, {usual} has {rows}", own, f"{rows} rows"))
     if w is not None:
         w = _flat(w)
         faults.extend(_array_faults("w", w) or _weight_faults(w, rows))

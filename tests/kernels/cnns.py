@@ -58,12 +58,13 @@ FLATTEN: Layer = {"type": "flatten"}
 
 
 def cnn(
-    shape: Shape, layers: list[Layer], loss: str | dict[str, Any] = "mse", *, optimizer: str | dict[str, Any] = "sgd",
+    shape: Shape | dict[str, Shape], layers: list[Layer], loss: str | dict[str, Any] = "mse", *, optimizer: str | dict[str, Any] = "sgd",
     steps: int = 10, seed: int = 1, **train: Any,
 ) -> Spec:  # fmt: skip
-    """A spec of these layers over inputs [height, width, channels]."""
+    """A spec of these layers over inputs [height, width, channels], or over several by name."""
+    given = {name: list(one) for name, one in shape.items()} if isinstance(shape, dict) else list(shape)
     return {
-        "model": {"input": list(shape), "layers": layers},
+        "model": {"input": given, "layers": layers},
         "loss": loss,
         "metrics": ["accuracy"] if loss in ("bce", "softmax_cross_entropy") else [],
         "optimizer": OPTIMIZERS[optimizer] if isinstance(optimizer, str) else optimizer,
@@ -106,11 +107,19 @@ def output_shape(layer: Layer, shape: Shape) -> Shape:
     return MODELS[layer["type"]].output(layer, [shape])
 
 
+def inputs_of(spec: Spec) -> dict[str, Shape]:
+    """Shapes of the inputs by name."""
+    given = spec["model"]["input"]
+    return {
+        name: tuple(shape) for name, shape in (given if isinstance(given, dict) else {"input": given}).items()
+    }
+
+
 def nodes(spec: Spec) -> list[Node]:
     """The layers with their names, each reading the one before it unless it says otherwise."""
-    shapes: dict[str, Shape] = {"input": tuple(spec["model"]["input"])}
+    shapes = inputs_of(spec)
     found: list[Node] = []
-    before = "input"
+    before = next(iter(shapes))
     for layer in spec["model"]["layers"]:
         number = 1 + sum(node.layer["type"] == layer["type"] for node in found)
         name = layer.get("name") or f"{layer['type']}_{number}"
@@ -152,6 +161,23 @@ def weights_of(spec: Spec, *, seed: int = 1) -> dict[str, Array]:
                 values = 0.1 + np.abs(values)
             weights[name] = values.astype(np.float32)
     return weights
+
+
+def several_for(spec: Spec, rows: int, *, seed: int = 1) -> dict[str, Array]:
+    """Of each input normal values, or whole numbers that the embeddings which read it have."""
+    random = np.random.default_rng(seed)
+    found: dict[str, Array] = {}
+    for name, shape in inputs_of(spec).items():
+        sizes = [
+            node.layer["vocabulary"]
+            for node in nodes(spec)
+            if node.layer["type"] == "embedding" and name in node.inputs
+        ]
+        values = (
+            random.integers(0, min(sizes), (rows, *shape)) if sizes else random.normal(size=(rows, *shape))
+        )
+        found[name] = values.astype(np.float32)
+    return found
 
 
 def images_for(spec: Spec, rows: int, *, labels: str = "index", seed: int = 1) -> tuple[Array, Array]:

@@ -13,12 +13,16 @@ from .layer_models import MODELS
 from .oracle import Floats
 from .specs import Array, Spec
 
+Inputs = Array | Mapping[str, Array]
+"""Of a net of several inputs by name."""
+
 
 def trace(
-    spec: Spec, weights: Mapping[str, Array], x: Array, *, training: bool = False
+    spec: Spec, weights: Mapping[str, Array], x: Inputs, *, training: bool = False
 ) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
     """Each layer with its first input and, before its activation, its output; in evaluation, or in a training step."""
-    made: dict[str, Floats] = {"input": x.astype(np.float64)}
+    given = x if isinstance(x, Mapping) else {"input": x}
+    made: dict[str, Floats] = {name: values.astype(np.float64) for name, values in given.items()}
     for node in nodes(spec):
         inputs = [made[name] for name in node.inputs]
         parts = {name.rpartition(".")[2]: weights[name].astype(np.float64) for name in node.weights}
@@ -28,7 +32,7 @@ def trace(
         yield node.layer, inputs[0], z
 
 
-def forward(spec: Spec, weights: Mapping[str, Array], x: Array, *, training: bool = False) -> Floats:
+def forward(spec: Spec, weights: Mapping[str, Array], x: Inputs, *, training: bool = False) -> Floats:
     """The last layer's outputs [rows, units]."""
     layer, _, z = list(trace(spec, weights, x, training=training))[-1]
     return VALUES[layer.get("activation", "linear")](z)
@@ -72,7 +76,7 @@ def accuracy(loss: str, z: Floats, y: Array) -> float:
     return float((z.argmax(axis=1) == (y if y.ndim == 1 else y.argmax(axis=1))).mean())
 
 
-def metrics(spec: Spec, weights: Mapping[str, Array], x: Array, y: Array) -> dict[str, Any]:
+def metrics(spec: Spec, weights: Mapping[str, Array], x: Inputs, y: Array) -> dict[str, Any]:
     """What `session.evaluate` gives."""
     z = forward(spec, weights, x)
     result = {"loss": float(row_losses(spec["loss"], z, y).mean())}

@@ -69,7 +69,7 @@ class Case:
     """A net, a loss, an optimizer; rows do not fill the last batch."""
 
     net: str
-    input: Shape
+    input: Shape | dict[str, Shape]
     layers: list[Layer]
     loss: str
     optimizer: str
@@ -102,16 +102,18 @@ class Case:
         """Where the schedule ends."""
         return min(0.001, self.options["lr"] / 10)
 
-    def data(self, seed: int) -> tuple[Array, Array]:
+    def data(self, seed: int) -> tuple[Any, Array]:
         """Normal inputs; targets that a rule with noise gives, so that there is something to learn."""
         random = RandomStream(seed, Stream.SYNTHETIC)
+        if isinstance(self.input, dict):
+            return self._several(self.input, random)
         inputs = math.prod(self.input)
         if self.layers[-1]["type"] != "dense":
             return self._images(inputs, random)
         outputs = self.layers[-1]["units"]
         x = random.normal(self.rows * inputs).reshape(self.rows, inputs).astype(np.float32)
         if words := [layer["vocabulary"] for layer in self.layers if layer["type"] == "embedding"]:
-            return self._words(min(words), outputs, random)
+            return self._words(inputs, min(words), outputs, random)
         rule = random.normal(inputs * outputs).reshape(inputs, outputs)
         z = x @ rule / math.sqrt(inputs) + 0.3 * random.normal(self.rows * outputs).reshape(
             self.rows, outputs
@@ -123,6 +125,27 @@ class Case:
             return x, (z > 0).astype(np.float32)
         return x, z.argmax(axis=1).astype(np.int32)
 
+    def _several(self, inputs: dict[str, Shape], random: RandomStream) -> tuple[dict[str, Array], Array]:
+        """Normal values, and whole numbers for the embeddings; the class that a rule gives all of them together."""
+        outputs = self.layers[-1]["units"]
+        x: dict[str, Array] = {}
+        z = np.zeros((self.rows, outputs))
+        for name, shape in inputs.items():
+            words = [
+                layer["vocabulary"]
+                for layer in self.layers
+                if name in layer.get("inputs", ()) and "vocabulary" in layer
+            ]
+            size = math.prod(shape)
+            draws = random.uniform(self.rows * size) if words else random.normal(self.rows * size)
+            values = np.floor(draws * min(words)) if words else draws
+            x[name] = values.reshape(self.rows, *shape).astype(np.float32)
+            seen = (x[name][..., None] == np.arange(min(words))) if words else x[name]
+            flat = seen.reshape(self.rows, -1).astype(np.float64)
+            rule = random.normal(flat.shape[1] * outputs).reshape(-1, outputs)
+            z += flat @ rule / math.sqrt(size)
+        return x, z.argmax(axis=1).astype(np.int32)
+
     def _images(self, inputs: int, random: RandomStream) -> tuple[Array, Array]:
         """Sums of four patterns, which are their own targets."""
         patterns, shares = (
@@ -132,9 +155,9 @@ class Case:
         x = (shares @ patterns / 2).astype(np.float32).reshape(self.rows, *self.input)
         return x, x
 
-    def _words(self, vocabulary: int, outputs: int, random: RandomStream) -> tuple[Array, Array]:
+    def _words(self, length: int, vocabulary: int, outputs: int, random: RandomStream) -> tuple[Array, Array]:
         """Whole numbers, and the class that those of a row speak for."""
-        x = np.floor(random.uniform(self.rows * self.input[0]) * vocabulary).reshape(self.rows, -1)
+        x = np.floor(random.uniform(self.rows * length) * vocabulary).reshape(self.rows, -1)
         rule = random.normal(vocabulary * outputs).reshape(vocabulary, outputs)
         return x.astype(np.float32), rule[x.astype(int)].sum(axis=1).argmax(axis=1).astype(np.int32)
 
@@ -194,6 +217,15 @@ LINEAR_CASES = [
             transpose(6, 3, "tanh", stride=2, padding="same"), transpose(1, 4, "linear", stride=2, padding=[[1, 1], [1, 1]]),
         ],
         "mse", "adam", 45, 16,
+    ),
+    Case(
+        "several_inputs", {"image": (8, 8, 2), "words": (3,), "plain": (5,)},
+        [
+            conv(6, 3, "tanh", inputs=["image"]), pool(2), {"type": "flatten", "name": "seen"},
+            embedding(12, 6, inputs=["words"]), {"type": "flatten", "name": "read"},
+            concat("seen", "read", "plain"), dense(16, "tanh"), dense(4),
+        ],
+        "softmax_cross_entropy", "adam", 45, 16,
     ),
     Case("words", (9,), [embedding(12, 6), conv1d(7, 3, "tanh"), FLATTEN, dense(4)], "softmax_cross_entropy", "momentum", 45, 16),
 ]  # fmt: skip
@@ -289,13 +321,16 @@ def torch_run(case: Case, seed: int, precision: Precision) -> Run:
     optimizer = make(case.options, trained, multipliers)
     x, y = case.data(seed)
     target = torch.tensor(y).long() if y.dtype == np.int32 else torch.tensor(y, dtype=dtype)
-    inputs = torch.tensor(x, dtype=dtype)
+    inputs = {
+        name: torch.tensor(values, dtype=dtype)
+        for name, values in (x if isinstance(x, dict) else {"input": x}).items()
+    }
     losses = np.empty(STEPS)
     for step, batch in enumerate(case.batches(seed)):
         rows = torch.from_numpy(batch)
         for group in optimizer.param_groups:
             group["lr"] = case.learning_rate(step) * group["scale"]
-        made = {"input": inputs[rows]}
+        made = {name: values[rows] for name, values in inputs.items()}
         for node in layers:
             parts = {name.rpartition(".")[2]: weights[name] for name in node.weights}
             z = MODELS[node.layer["type"]].torch(

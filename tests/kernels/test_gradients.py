@@ -9,10 +9,21 @@ import numpy as np
 import pytest
 
 from ..tolerances import GRADIENT_ATOL, GRADIENT_RTOL
-from .cnns import FLATTEN, cnn, conv, dense, images_for, named_layers, pool, untrained, weights_of
+from .cnns import (
+    FLATTEN,
+    cnn,
+    conv,
+    dense,
+    images_for,
+    named_layers,
+    pool,
+    several_for,
+    untrained,
+    weights_of,
+)
 from .curves import CURVES
 from .harness import BrowserPage
-from .nets import forward, row_losses, trace
+from .nets import Inputs, forward, row_losses, trace
 from .specs import ACTIVATIONS, LOSSES, Array, Spec, data_for, mlp, weights_for
 from .windows import Window
 
@@ -21,14 +32,14 @@ STEP = 1e-4  # of the central difference; its error is GRADIENT_ATOL
 
 
 def engine_gradients(
-    page: BrowserPage, spec: Spec, x: Array, y: Array, weights: dict[str, Array], **options: Any
+    page: BrowserPage, spec: Spec, x: Inputs, y: Array, weights: dict[str, Array], **options: Any
 ) -> dict[str, Array]:
     """The weights before minus those after the step, which rounds each to float32 once."""
     after = page.call(ENGINE, "run", spec, x, y, {"initialWeights": weights, **options})["weights"]
     return {name: before.astype(np.float64) - after[name] for name, before in weights.items()}
 
 
-def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array]) -> dict[str, Array]:
+def numerical_gradients(spec: Spec, x: Inputs, y: Array, weights: dict[str, Array]) -> dict[str, Array]:
     """Every partial derivative of the mean loss."""
     moved = {name: value.astype(np.float64) for name, value in weights.items()}
 
@@ -50,7 +61,7 @@ def numerical_gradients(spec: Spec, x: Array, y: Array, weights: dict[str, Array
     return gradients
 
 
-def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
+def nearest_kink(spec: Spec, x: Inputs, weights: dict[str, Array]) -> float:
     """How near any relu's input comes to 0, or a window's largest two to each other: differences across a kink are wrong."""
     nearest = np.inf
     for (_, layer, shape), (_, before, z) in zip(
@@ -72,7 +83,7 @@ def nearest_kink(spec: Spec, x: Array, weights: dict[str, Array]) -> float:
 
 
 def check(
-    page: BrowserPage, spec: Spec, x: Array, y: Array, candidates: Iterable[dict[str, Array]], **options: Any
+    page: BrowserPage, spec: Spec, x: Inputs, y: Array, candidates: Iterable[dict[str, Array]], **options: Any
 ) -> None:
     """Every weight and bias, with the first weights that come near no kink."""
     weights = next(found for found in candidates if nearest_kink(spec, x, found) > 100 * STEP)
@@ -104,6 +115,21 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[dict[str, Any]]]] = {
     "strides": ((7, 5, 3), [conv(4, 3, "tanh", stride=2, padding="same"), conv(2, 2, "sigmoid", dilation=(2, 1)), FLATTEN, dense(6, "relu"), dense(3)]),
     "padding": ((4, 5, 1), [pool((2, 3), stride=(1, 2), padding=[[1, 0], [1, 1]]), conv(5, (3, 2), "linear", padding=[[0, 2], [1, 0]]), FLATTEN, dense(3)]),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_of_several_inputs(browser_page: BrowserPage, loss: str):
+    """An image, looked up numbers and plain ones, joined; one of them read twice."""
+    layers = [
+        conv(3, 2, "tanh", inputs=["image"]), FLATTEN | {"name": "seen"},
+        {"type": "embedding", "vocabulary": 5, "units": 3, "inputs": ["words"]}, FLATTEN | {"name": "read"},
+        dense(4, "tanh", inputs=["plain"], name="felt"),
+        {"type": "concat", "inputs": ["seen", "read", "felt", "plain"]}, dense(6, "tanh"), dense(3),
+    ]  # fmt: skip
+    inputs = {"image": (4, 3, 2), "words": (2,), "plain": (5,)}
+    spec = cnn(inputs, layers, loss, optimizer={"type": "sgd", "lr": 1.0}, steps=1)
+    _, y = data_for(7, 1, 3, loss)
+    check(browser_page, spec, several_for(spec, 7), y, (weights_of(spec, seed=seed) for seed in range(1, 50)))
 
 
 @pytest.mark.parametrize("algorithm", ["direct", "im2col"])

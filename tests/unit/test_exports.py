@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from texelgrad import export_onnx, export_tfjs
 from texelgrad.errors import Invalid
 from texelgrad.exports import to_npz, to_onnx, to_tfjs
+from texelgrad.inputs import inputs_of
 from texelgrad.layers import Layer
 from texelgrad.layers.base import Activation
 from texelgrad.normalize import normalized
 from texelgrad.spec import JobSpec, parse_spec
 
 from tests.kernels.cnns import nodes
-from tests.kernels.nets import forward
+from tests.kernels.nets import Inputs, forward
 from tests.node import ROOT, node_program
 from tests.tolerances import EXPORT_RTOL
 
@@ -114,30 +116,37 @@ def made(spec: JobSpec, *, normalize: bool) -> tuple[Tensors, NDArray[np.float32
             scale = 1 / np.sqrt(np.prod(shape[:-1])) if name.endswith("kernel") else 1
             values = scale * random.normal(size=shape)
             tensors[name] = (np.abs(values) + 0.1 if name.endswith("var") else values).astype(np.float32)
-    x = random.normal(size=(6, *spec.model.input)).astype(np.float32)
+    shape = inputs_of(spec.model.input)["input"]
+    x = random.normal(size=(6, *shape)).astype(np.float32)
     if spec.model.layers[0].type == "embedding":
         x = random.integers(0, spec.model.layers[0].vocabulary, x.shape).astype(np.float32)
         normalize = False
     if normalize:
-        channels = spec.model.input[-1]
+        channels = shape[-1]
         tensors["input.offset"] = random.normal(40, 3, channels)
         tensors["input.scale"] = random.uniform(0.1, 2, channels)
         x = (x / tensors["input.scale"] + tensors["input.offset"]).astype(np.float32)
     return tensors, x, forward(dumped, tensors, normalized(x, tensors))
 
 
-def predicted_by_onnxruntime(file: bytes, x: NDArray[np.float32]) -> NDArray[Any]:
+def by_name(x: Inputs) -> dict[str, NDArray[Any]]:
+    """What an exported model is fed: an input without a name is `x`."""
+    return {**x} if isinstance(x, Mapping) else {"x": x}
+
+
+def predicted_by_onnxruntime(file: bytes, x: Inputs) -> NDArray[Any]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(["y"], {"x": x})[0])
+    return np.asarray(session.run(["y"], by_name(x))[0])
 
 
-def predicted_by_tfjs(packed: bytes, x: NDArray[np.float32], folder: Path) -> NDArray[Any]:
+def predicted_by_tfjs(packed: bytes, x: Inputs, folder: Path) -> NDArray[Any]:
     """What TensorFlow.js's own loader and CPU backend make of it."""
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         archive.extractall(folder)
-    (folder / "x.json").write_text(json.dumps({"shape": x.shape, "data": x.ravel().tolist()}))
+    given = {name: {"shape": each.shape, "data": each.ravel().tolist()} for name, each in by_name(x).items()}
+    (folder / "x.json").write_text(json.dumps(given))
     command = [node_program(), str(ROOT / "tests/unit/tfjs_probe.mjs"), str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

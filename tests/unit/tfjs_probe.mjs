@@ -18,5 +18,5 @@ const model = await tf.loadLayersModel({
   }),
 });
 const x = JSON.parse(readFileSync(`${folder}/x.json`, "utf8"));
-const y = model.predict(tf.tensor(x.data, x.shape));
+const y = model.predict(model.inputNames.map((name) => tf.tensor(x[name].data, x[name].shape)));
 process.stdout.write(JSON.stringify({ shape: y.shape, data: Array.from(y.dataSync()) }));
