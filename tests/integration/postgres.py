@@ -41,7 +41,9 @@ def _user() -> pwd.struct_passwd:
 class PostgresServer:
     """A server in a folder of its own, which is there until `remove`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        """`durable`: sync as in production, where something is measured."""
+        self._durable = durable
         self._programs = _programs()
         # Not below pytest's folder: that is closed to other users, and a socket's path may have 107 bytes only.
         self.folder = Path(tempfile.mkdtemp(prefix="texelgrad-pg-"))
@@ -60,7 +62,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = {
-            "fsync": "off",
+            "fsync": "on" if self._durable else "off",
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
             "port": "5432",
