@@ -2,10 +2,11 @@
 // The only file of the engine that knows the page and its runner. No training logic here.
 
 import { EngineError } from "./errors.js";
+import { size } from "./nn/graph.js";
 import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/inputs.js";
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
 import { countNonFinite, headerOf } from "./train/safetensors.js";
-import { readRows, size } from "./train/sources.js";
+import { readRows } from "./train/sources.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
 /** @import { ModelInput } from "./nn/inputs.js" */

@@ -6,6 +6,7 @@
 // Requires G = 1, or groups that fill their texels; else conv2d_grouped.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
+#include "lib/bias.glsl"
 #include "lib/epilogue.glsl"
 #include "lib/taps.glsl"
 
@@ -21,36 +22,21 @@ void main() {
 #define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
   EACH_ROW(LOCATE)
 
-  for (int ky = 0; ky < WINDOW.x; ky++) {
-    int y = readRow(made.x, ky);
-    if (y < 0) continue;
-    vec4 part[ROWS];
-#define CLEAR(i) part[i] = vec4(0.);
-    EACH_ROW(CLEAR)
-    for (int kx = 0; kx < WINDOW.y; kx++) {
-      int x = readColumn(made.y, kx);
-      if (x < 0) continue;
-      int texel = (y * READ.y + x) * X_TEXELS_PER_PIXEL + first;
-      int weights = (ky * WINDOW.y + kx) * 4 * READ_TEXELS;
-      for (int c = 0; c < READ_TEXELS; c++) {
-        int k = weights + 4 * c;
-        vec4 w0 = W_fetch(W_layer(k), W_base(k), filters);
-        vec4 w1 = W_fetch(W_layer(k + 1), W_base(k + 1), filters);
-        vec4 w2 = W_fetch(W_layer(k + 2), W_base(k + 2), filters);
-        vec4 w3 = W_fetch(W_layer(k + 3), W_base(k + 3), filters);
+  EACH_TAP(readRow, readColumn, made)
+    int texel = (y * READ.y + x) * X_TEXELS_PER_PIXEL + first;
+    int weights = tap * 4 * READ_TEXELS;
+    for (int c = 0; c < READ_TEXELS; c++) {
+      int k = weights + 4 * c;
+      vec4 w0 = W_fetch(W_layer(k), W_base(k), filters);
+      vec4 w1 = W_fetch(W_layer(k + 1), W_base(k + 1), filters);
+      vec4 w2 = W_fetch(W_layer(k + 2), W_base(k + 2), filters);
+      vec4 w3 = W_fetch(W_layer(k + 3), W_base(k + 3), filters);
 #define ADD(i) { vec4 v = X_fetch(layer[i], base[i], texel + c); part[i] += (v.x * w0 + v.y * w1) + (v.z * w2 + v.w * w3); }
-        EACH_ROW(ADD)
-      }
+      EACH_ROW(ADD)
     }
-#define FLUSH(i) total[i] += part[i];
-    EACH_ROW(FLUSH)
-  }
+  END_EACH_TAP
 
-#if W_BIAS_ROW >= 0
-  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), filters);
-#else
-  const vec4 bias = vec4(0.);
-#endif
+  vec4 bias = biasOf(filters);
 #define OUT(i) STORE(oY[i], padded(activate(total[i] + bias), n, group * ROWS + i));
   EACH_ROW(OUT)
 }

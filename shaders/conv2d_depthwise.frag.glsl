@@ -5,6 +5,7 @@
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
+#include "lib/bias.glsl"
 #include "lib/epilogue.glsl"
 #include "lib/taps.glsl"
 
@@ -19,30 +20,14 @@ void main() {
 #define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
   EACH_ROW(LOCATE)
 
-  for (int ky = 0; ky < WINDOW.x; ky++) {
-    int y = readRow(made.x, ky);
-    if (y < 0) continue;
-    vec4 part[ROWS];
-#define CLEAR(i) part[i] = vec4(0.);
-    EACH_ROW(CLEAR)
-    for (int kx = 0; kx < WINDOW.y; kx++) {
-      int x = readColumn(made.y, kx);
-      if (x < 0) continue;
-      int texel = (y * READ.y + x) * TEXELS_PER_PIXEL + channels;
-      int tap = 4 * (ky * WINDOW.y + kx);
-      vec4 w = W_fetch(W_layer(tap), W_base(tap), channels);
+  EACH_TAP(readRow, readColumn, made)
+    int texel = (y * READ.y + x) * TEXELS_PER_PIXEL + channels;
+    vec4 w = W_fetch(W_layer(4 * tap), W_base(4 * tap), channels);
 #define ADD(i) part[i] += X_fetch(layer[i], base[i], texel) * w;
-      EACH_ROW(ADD)
-    }
-#define FLUSH(i) total[i] += part[i];
-    EACH_ROW(FLUSH)
-  }
+    EACH_ROW(ADD)
+  END_EACH_TAP
 
-#if W_BIAS_ROW >= 0
-  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), channels);
-#else
-  const vec4 bias = vec4(0.);
-#endif
+  vec4 bias = biasOf(channels);
 #define OUT(i) STORE(oY[i], padded(activate(total[i] + bias), n, group * ROWS + i));
   EACH_ROW(OUT)
 }

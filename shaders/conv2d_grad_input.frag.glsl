@@ -1,12 +1,13 @@
-// conv2d_grad_input: DX = (DY correlated with W turned by 180 degrees) * act'(Y)     forward: conv2d
-// DY [M,OH,OW,F]  W [KH,KW,C/G,F]  Y [M,H,W,C] (the activation that X was)  ->  DX [M,H,W,C]   ROWS samples and 4 channels of a pixel a fragment
+// conv2d_grad_input: DX = (DY correlated with W turned by 180 degrees) * act'     forward: conv2d
+// DY [M,OH,OW,F]  W [KH,KW,C/G,F]  G [M,H,W,C]  ->  DX [M,H,W,C]   ROWS samples and 4 channels of a pixel a fragment
 // A channel meets the filters of its group: READ_TEXELS of X and MADE_TEXELS of Y each. TRANSPOSED is that of conv2d_transpose.
 // Accumulates over F/G and the taps of a kernel row, then over kernel rows, f32; error <= ~ (KW F/G + KH) * 2^-24 * sum|dy||w|
 // A tap's rows of W begin TAP_ROWS behind those of the one before. Padding lanes and rows are written as 0.
+// G: what gives the slope of the activation that X was, lib/slope.glsl.
 // Requires G = 1, or groups that fill their texels; else conv2d_grouped_grad_input.
 // Reference: browser_runtime/reference/conv2d.js
-#include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
+#include "lib/slope.glsl"
 #include "lib/taps.glsl"
 
 void main() {
@@ -21,38 +22,21 @@ void main() {
 #define LOCATE(i) total[i] = vec4(0.); layer[i] = DY_layer(group * ROWS + i); base[i] = DY_base(group * ROWS + i);
   EACH_ROW(LOCATE)
 
-  for (int ky = 0; ky < WINDOW.x; ky++) {
-    int y = madeRow(read.x, ky);
-    if (y < 0) continue;
-    vec4 part[ROWS];
-#define CLEAR(i) part[i] = vec4(0.);
-    EACH_ROW(CLEAR)
-    for (int kx = 0; kx < WINDOW.y; kx++) {
-      int x = madeColumn(read.y, kx);
-      if (x < 0) continue;
-      int texel = (y * MADE.y + x) * DY_TEXELS_PER_PIXEL + first;
-      int k = (ky * WINDOW.y + kx) * TAP_ROWS + channels % READ_TEXELS * 4;
-      ivec4 wLayer = ivec4(W_layer(k), W_layer(k + 1), W_layer(k + 2), W_layer(k + 3));
-      ivec4 wBase = ivec4(W_base(k), W_base(k + 1), W_base(k + 2), W_base(k + 3));
-      for (int f = 0; f < MADE_TEXELS; f++) {
-        vec4 w0 = W_fetch(wLayer.x, wBase.x, first + f);
-        vec4 w1 = W_fetch(wLayer.y, wBase.y, first + f);
-        vec4 w2 = W_fetch(wLayer.z, wBase.z, first + f);
-        vec4 w3 = W_fetch(wLayer.w, wBase.w, first + f);
+  EACH_TAP(madeRow, madeColumn, read)
+    int texel = (y * MADE.y + x) * DY_TEXELS_PER_PIXEL + first;
+    int k = tap * TAP_ROWS + channels % READ_TEXELS * 4;
+    ivec4 wLayer = ivec4(W_layer(k), W_layer(k + 1), W_layer(k + 2), W_layer(k + 3));
+    ivec4 wBase = ivec4(W_base(k), W_base(k + 1), W_base(k + 2), W_base(k + 3));
+    for (int f = 0; f < MADE_TEXELS; f++) {
+      vec4 w0 = W_fetch(wLayer.x, wBase.x, first + f);
+      vec4 w1 = W_fetch(wLayer.y, wBase.y, first + f);
+      vec4 w2 = W_fetch(wLayer.z, wBase.z, first + f);
+      vec4 w3 = W_fetch(wLayer.w, wBase.w, first + f);
 #define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], texel + f); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
-        EACH_ROW(ADD)
-      }
+      EACH_ROW(ADD)
     }
-#define FLUSH(i) total[i] += part[i];
-    EACH_ROW(FLUSH)
-  }
+  END_EACH_TAP
 
-#if GRAD_ACTIVATION == LINEAR
-#define OUT(i) STORE(oDX[i], padded(total[i], n, group * ROWS + i));
-#else
-#define OUT(i) { \
-    int row = group * ROWS + i; \
-    STORE(oDX[i], padded(activationGrad(total[i], Y_fetch(Y_layer(row), Y_base(row), n)), n, row)); }
-#endif
+#define OUT(i) STORE(oDX[i], padded(SLOPED(total[i], n, group * ROWS + i), n, group * ROWS + i));
   EACH_ROW(OUT)
 }

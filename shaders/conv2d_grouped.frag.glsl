@@ -5,6 +5,7 @@
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/activation.glsl"
+#include "lib/bias.glsl"
 #include "lib/epilogue.glsl"
 #include "lib/groups.glsl"
 #include "lib/taps.glsl"
@@ -32,32 +33,17 @@ void main() {
 #define LOCATE(i) total[i] = vec4(0.); layer[i] = X_layer(group * ROWS + i); base[i] = X_base(group * ROWS + i);
   EACH_ROW(LOCATE)
 
-  for (int ky = 0; ky < WINDOW.x; ky++) {
-    int y = readRow(made.x, ky);
-    if (y < 0) continue;
-    vec4 part[ROWS];
-#define CLEAR(i) part[i] = vec4(0.);
-    EACH_ROW(CLEAR)
-    for (int kx = 0; kx < WINDOW.y; kx++) {
-      int x = readColumn(made.y, kx);
-      if (x < 0) continue;
-      int texel = (y * READ.y + x) * X_TEXELS_PER_PIXEL;
-      int weights = (ky * WINDOW.y + kx) * BLOCK;
-      for (int c = 0; c < GROUP_READ; c++) {
-        vec4 w = W_fetch(W_layer(weights + c), W_base(weights + c), filters);
+  EACH_TAP(readRow, readColumn, made)
+    int texel = (y * READ.y + x) * X_TEXELS_PER_PIXEL;
+    int weights = tap * BLOCK;
+    for (int c = 0; c < GROUP_READ; c++) {
+      vec4 w = W_fetch(W_layer(weights + c), W_base(weights + c), filters);
 #define ADD(i) part[i] += channels(layer[i], base[i], texel, first + c) * w;
-        EACH_ROW(ADD)
-      }
+      EACH_ROW(ADD)
     }
-#define FLUSH(i) total[i] += part[i];
-    EACH_ROW(FLUSH)
-  }
+  END_EACH_TAP
 
-#if W_BIAS_ROW >= 0
-  vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), filters);
-#else
-  const vec4 bias = vec4(0.);
-#endif
+  vec4 bias = biasOf(filters);
 #define OUT(i) STORE(oY[i], padded(activate(total[i] + bias), n, group * ROWS + i));
   EACH_ROW(OUT)
 }

@@ -2,6 +2,7 @@
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
 import { EngineError } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
+import { size } from "./graph.js";
 import { MAX_ORTHOGONAL } from "./initializers.js";
 import { arrayOf, shapesOf } from "./inputs.js";
 import { losses, lossOf, lossType } from "./losses.js";
@@ -213,7 +214,7 @@ function betweenShapes(spec, faults) {
     }
     initFaults(spec, parameters, fault);
     lossFaults(spec, graph.tensor(output).shape, fault);
-    outputFaults(spec, outputShape.reduce((a, b) => a * b, 1), fault);
+    outputFaults(spec, size(outputShape), fault);
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     faults.push({ field: error.field ?? "model", value: undefined, message: error.message });
@@ -238,10 +239,10 @@ function layerFaults(spec, fault) {
  */
 function initFaults(spec, parameters, fault) {
   for (const { layer, init, shape } of parameters) {
-    const [size, columns] = [shape.reduce((a, b) => a * b, 1), /** @type {number} */ (shape.at(-1))];
-    if (init !== "orthogonal" || size * Math.min(columns, size / columns) <= MAX_ORTHOGONAL) continue;
+    const [values, columns] = [size(shape), /** @type {number} */ (shape.at(-1))];
+    if (init !== "orthogonal" || values * Math.min(columns, values / columns) <= MAX_ORTHOGONAL) continue;
     const index = spec.model.layers.findIndex((/** @type {any} */ { name }) => name === layer);
-    fault(`model.layers.${index}.init`, init, `takes too long for ${size / columns} x ${columns} weights; legal: another, or rows * columns * the smaller of them up to ${MAX_ORTHOGONAL}`);
+    fault(`model.layers.${index}.init`, init, `takes too long for ${values / columns} x ${columns} weights; legal: another, or rows * columns * the smaller of them up to ${MAX_ORTHOGONAL}`);
   }
 }
 
@@ -250,7 +251,7 @@ function initFaults(spec, parameters, fault) {
  * @param {any} spec @param {number[]} shape of the outputs @param {(field: string, value: unknown, message: string) => void} fault
  */
 function lossFaults(spec, shape, fault) {
-  const [field, outputs, loss] = [`model.layers.${spec.model.layers.length - 1}`, shape.reduce((a, b) => a * b, 1), lossOf(spec)];
+  const [field, outputs, loss] = [`model.layers.${spec.model.layers.length - 1}`, size(shape), lossOf(spec)];
   if (loss.type === "softmax_cross_entropy") {
     if (shape.length !== 1) return fault(field, shape, "softmax_cross_entropy takes a row of logits; legal: a dense layer, or another loss");
     if (outputs < 2) fault(`${field}.units`, outputs, "softmax over one class is always 1; legal: at least 2, or loss bce");

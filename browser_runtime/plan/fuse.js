@@ -1,4 +1,5 @@
 // Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The same for all backends.
+import { size } from "../nn/graph.js";
 import { losses } from "../nn/losses.js";
 
 /** @import { Graph, Op } from "../nn/graph.js" */
@@ -61,7 +62,7 @@ function isOfPooled(graph, readers, first) {
 function seesWholeRows(graph, readers) {
   const loss = readers.find((op) => op.type === "loss");
   if (!loss) return false;
-  const columns = graph.tensor(loss.inputs.z).shape.reduce((a, b) => a * b, 1);
+  const columns = size(graph.tensor(loss.inputs.z).shape);
   return columns <= 4 || (losses[loss.attrs.fn].pointwise && loss.attrs.labels === "values");
 }
 

@@ -1,5 +1,5 @@
 // conv2d.js: 2-D convolution (correlation, as every framework's) before its activation, and its gradients in float64; groups; transposed.
-import { tensor } from "./tensor.js";
+import { size, tensor } from "./tensor.js";
 
 /** @import { Tensor } from "./tensor.js" */
 
@@ -12,7 +12,7 @@ import { tensor } from "./tensor.js";
  */
 
 /** @param {Tensor} x @param {number[]} sample @returns {number[]} [M, ...sample] */
-const shapeOf = ({ data }, sample) => [data.length / sample.reduce((a, b) => a * b, 1), ...sample];
+const shapeOf = ({ data }, sample) => [data.length / size(sample), ...sample];
 
 /**
  * Calls `visit` for every pair of pixels that a tap joins.

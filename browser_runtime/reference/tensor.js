@@ -2,15 +2,18 @@
 
 /** @typedef {{shape: number[], data: Float64Array}} Tensor */
 
+/** Elements of a shape. @param {number[]} shape */
+export const size = (shape) => shape.reduce((a, b) => a * b, 1);
+
 /**
  * @param {number[]} shape
  * @param {ArrayLike<number>} [values] zeros where left out
  * @returns {Tensor}
  */
 export function tensor(shape, values) {
-  const size = shape.reduce((product, extent) => product * extent, 1);
-  const data = values === undefined ? new Float64Array(size) : Float64Array.from(values);
-  if (data.length !== size) throw new RangeError(`a tensor [${shape}] has ${size} values, not ${data.length}`);
+  const wanted = size(shape);
+  const data = values === undefined ? new Float64Array(wanted) : Float64Array.from(values);
+  if (data.length !== wanted) throw new RangeError(`a tensor [${shape}] has ${wanted} values, not ${data.length}`);
   return { shape: [...shape], data };
 }
 

@@ -1,9 +1,10 @@
 // Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 import { arrayOf, dataField, fieldOf, named, shapesOf } from "../nn/inputs.js";
 import { losses, lossType } from "../nn/losses.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
-import { eachWindow, readRows, size } from "./sources.js";
+import { eachWindow, readRows } from "./sources.js";
 
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./sources.js" */

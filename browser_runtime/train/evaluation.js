@@ -1,11 +1,12 @@
 // Evaluation: what a session's network makes of rows that it does not train on: loss and metrics, or its outputs.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 import { ROW_WEIGHT } from "../nn/model.js";
 import { arrayOf, dataField, mapValues, named } from "../nn/inputs.js";
 import { byName, checkArray, checkInputs, checkShapes, checkSources, feedsOf, numberCheck, readFeeds } from "./data.js";
 import { normalizedInputs } from "./normalization.js";
 import { checkRowWeights, checkRowWeightValues } from "./row_weights.js";
-import { buffered, readRows, size } from "./sources.js";
+import { buffered, readRows } from "./sources.js";
 
 /** @import { Data, Feed, NamedData } from "./data.js" */
 /** @import { Session } from "./session.js" */

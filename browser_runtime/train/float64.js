@@ -1,4 +1,5 @@
 // float64: executes a plan's primitive ops with the reference, in float64, on plain arrays.
+import { size } from "../nn/graph.js";
 import { dropoutMask } from "../nn/random.js";
 import { ops as reference } from "../reference/index.js";
 import { tensor, zip } from "../reference/tensor.js";
@@ -67,7 +68,7 @@ const adapters = {
  */
 function seen(value, key, { input, output }) {
   const shape = key === "x" || key === "dx" ? input : key === "y" || key === "dy" ? output : null;
-  const fits = shape && value.data && value.data.length === value.shape[0] * shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+  const fits = shape && value.data && value.data.length === value.shape[0] * size(shape);
   return fits ? { shape: [value.shape[0], ...shape], data: value.data } : value;
 }
 

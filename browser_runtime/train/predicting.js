@@ -1,8 +1,8 @@
 // Predicting: what is compiled for a spec that only predicts: neither batches nor a split, and a row of zeros where there are no data.
+import { size } from "../nn/graph.js";
 import { lossType } from "../nn/losses.js";
 import { mapValues, shapesOf } from "../nn/inputs.js";
 import { buildModel } from "../nn/model.js";
-import { size } from "./sources.js";
 
 /**
  * The spec without what only training reads, which the rows to predict for need not fit; inputs go through what the weights say.

@@ -1,8 +1,8 @@
 // Preparation: what the data says before anything is uploaded.
+import { size } from "../nn/graph.js";
 import { arrayOf, dataField } from "../nn/inputs.js";
 import { inputCheck, readClasses, targetCheck } from "./data.js";
 import { fit } from "./normalization.js";
-import { size } from "./sources.js";
 import { isStratified, split } from "./split.js";
 
 /** @import { Plan } from "../plan/plan.js" */

@@ -1,5 +1,6 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 import { ROW_WEIGHT } from "../nn/model.js";
 import { validateSpec } from "../nn/spec.js";
 import { Executable } from "../backends/webgl2/executable.js";
@@ -104,7 +105,7 @@ export class Session {
     this.validation = validation;
     this.rows = rows;
     this.feeder = feederFor(executable, batches, validation);
-    const outputs = plan.outputShape.reduce((a, b) => a * b, 1);
+    const outputs = size(plan.outputShape);
     const validationWeight = weights ? sumOf(weights, validation) : validation.length;
     this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, validationWeight, labels, outputs });
     this.progress = new Progress({ spec, plan, executable });

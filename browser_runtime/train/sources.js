@@ -1,5 +1,6 @@
 // Sources: arrays of rows in memory, behind a callback or at an address, read window by window so that a large one never stands in memory.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 
 /** What all of them have; rows come first in `shape`. @typedef {{shape: number[], dtype?: "float32"|"int32"}} Described */
 /** An array in memory. @typedef {Described & {data: ArrayLike<number>}} ArrayInMemory */
@@ -9,8 +10,6 @@ import { EngineError } from "../errors.js";
 /** @typedef {ArrayInMemory | ArrayReader | ArrayAtUrl} ArraySource */
 
 const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
-
-export const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 
 /** @param {ArraySource} source @param {number} start @param {number} count @returns {Promise<ArrayLike<number>>} */
 export async function readRows(source, start, count) {

@@ -1,5 +1,6 @@
 // Weights: parameters, buffers and optimizer states under their exported names, between the device and the caller.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 import { initialize } from "../nn/initializers.js";
 
 /** @import { Parameter } from "../nn/model.js" */
@@ -9,8 +10,6 @@ import { initialize } from "../nn/initializers.js";
 /** By name: `<layer>.kernel` [in, out] or [height, width, in, out], `<layer>.bias` [out], `<layer>.running_mean` [channels] ...; a state's
  * name behind a dot.
  * @typedef {Record<string, {shape: number[], data: Float32Array}>} Weights */
-
-const size = (/** @type {number[]} */ shape) => shape.reduce((a, b) => a * b, 1);
 
 /**
  * What a parameter's matrix and, where it has one, its bias row are exported as, or one of their states.

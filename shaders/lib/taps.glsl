@@ -33,3 +33,19 @@ int overColumn(int at, int tap) {
 #define madeRow overRow
 #define madeColumn overColumn
 #endif
+
+// What a fragment of ROWS samples sums over a window, kernel row by kernel row: from EACH_TAP(row, column, at) to END_EACH_TAP part[i] takes
+// what a tap adds, for the pixel (y, x) that row() and column() find for `at`. Taps that find none are left out.
+#define CLEAR_PART(i) part[i] = vec4(0.);
+#define FLUSH_PART(i) total[i] += part[i];
+#define EACH_TAP(row, column, at) \
+  for (int ky = 0; ky < WINDOW.x; ky++) { \
+    int y = row(at.x, ky); \
+    if (y < 0) continue; \
+    vec4 part[ROWS]; \
+    EACH_ROW(CLEAR_PART) \
+    for (int kx = 0; kx < WINDOW.y; kx++) { \
+      int x = column(at.y, kx); \
+      if (x < 0) continue; \
+      int tap = ky * WINDOW.y + kx;
+#define END_EACH_TAP } EACH_ROW(FLUSH_PART) }

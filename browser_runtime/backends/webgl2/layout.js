@@ -55,15 +55,18 @@ export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }
   };
 }
 
+/** @param {number[]} shape */
+const size = (shape) => shape.reduce((a, b) => a * b, 1);
+
 /** The matrix of a parameter, or of its states and gradient: [...blocks, rows, columns]. @param {number[]} shape */
 export function matrixOf(shape) {
-  const blocks = shape.slice(0, -2).reduce((a, b) => a * b, 1);
+  const blocks = size(shape.slice(0, -2));
   return { rows: blocks * (shape.at(-2) ?? 1), columns: shape.at(-1) ?? 1, blocks };
 }
 
 /** The columns of a batched tensor: [channels] or [height, width, channels]. @param {number[]} shape */
 export function columnsOf(shape) {
-  const pixels = shape.slice(0, -1).reduce((a, b) => a * b, 1);
+  const pixels = size(shape.slice(0, -1));
   return { columns: pixels * (shape.at(-1) ?? 1), pixels };
 }
 

@@ -1,4 +1,5 @@
 // Convolutions: all become conv2d ops. One of one dimension has one row; a transposed one makes what its windows slide over.
+import { size } from "../graph.js";
 import { imageShape, ONE, oneRow, refuse, sequenceShape, slide } from "./checks.js";
 
 /** @import { Model, Value } from "../model.js" */
@@ -46,7 +47,7 @@ export const layers = {
 function convolve(model, layer, x, taps, attrs, shape) {
   const channels = attrs.input[2] / attrs.groups;
   const kernel = [...taps, channels, layer.filters];
-  const area = taps.reduce((a, b) => a * b, 1);
+  const area = size(taps);
   const geometry = { ...attrs, output: [...attrs.size, layer.filters], kernel };
   const patches = model.algorithm(layer, geometry) === "im2col" ? patchesOf(model, layer, x, geometry) : null;
   // Where a window is one pixel, its weights are one block.
@@ -61,7 +62,7 @@ function convolve(model, layer, x, taps, attrs, shape) {
  */
 function patchesOf({ graph }, layer, x, geometry) {
   const [height, width] = geometry.size;
-  const shape = [height, width, geometry.kernel.slice(0, -1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1)];
+  const shape = [height, width, size(geometry.kernel.slice(0, -1))];
   const patches = graph.add({ name: `${layer.name}.patches`, kind: "activation", shape, batched: true });
   graph.op("im2col", { x: x.tensor }, { patches }, geometry);
   return { patches };

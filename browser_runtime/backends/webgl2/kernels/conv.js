@@ -1,12 +1,7 @@
 // Convolutions.
-import { ceilDiv, matrixOf, rowsPerFragment } from "../layout.js";
-import { ACTIVATIONS, area, find, MAX_TRIPS, slopeSource, windowDefines } from "./common.js";
-import { updateParts } from "./update.js";
-
-/** Fragments that a draw should have: what a GPU holds at once. */
-const FRAGMENTS = 8192;
-/** Trips of the update for each part of a gradient that it adds: for every row that it writes. */
-const TRIPS_OF_PART = 8;
+import { ceilDiv } from "../layout.js";
+import { ACTIVATIONS, area, find, slopeParts, windowDefines } from "./common.js";
+import { gradientInParts, sharedLines } from "./gradient_parts.js";
 
 /**
  * How a convolution's groups meet its texels: whole texels of a group at once; every channel alone, lanes with lanes; or one by one, whatever
@@ -76,13 +71,12 @@ export const kernels = {
     const channels = conv.attrs.input[2] / conv.attrs.groups;
     // Weights that meet whole windows are one block, whose taps follow each other without a gap.
     const tapRows = w.blockRows === channels ? w.blockStride : channels;
+    const slope = slopeParts(lowering, grad);
     return [
       lowering.draw(`conv2d${kind}_grad_input`, {
         trips: area(conv.attrs.taps) * made,
-        defines: { ...windowDefines(conv.attrs), ...defines, ...(kind === "" && { TAP_ROWS: tapRows }), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
-        reads: [
-          lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : []),
-        ],
+        defines: { ...windowDefines(conv.attrs), ...defines, ...(kind === "" && { TAP_ROWS: tapRows }), ...slope.defines },
+        reads: [lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...slope.reads],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),
       }),
@@ -97,41 +91,10 @@ export const kernels = {
     const [height, width] = [0, 1].map((axis) => Math.max(attrs.output[axis], attrs.transposed ? attrs.input[axis] : 0));
     return gradientInParts(lowering, group, {
       kernel: `conv2d${kind}_grad_weights`,
-      lines: (lowering.batchRows / 4) * height,
-      tripsOfLine: 1 + (samples > 1 ? samples * (1 + width) : width),
+      gradient: sum.outputs.dw,
+      share: sharedLines((lowering.batchRows / 4) * height, 1 + (samples > 1 ? samples * (1 + width) : width)),
       defines: { ...windowDefines(attrs), ...defines },
       reads: [lowering.read("X", x), lowering.read("DY", sum.inputs.dy)],
     });
   },
 };
-
-/**
- * The gradient of weights as a long sum over lines, which several fragments share, and what adds their parts: the update, or where the gradient
- * is read again, a draw that stores it.
- * @param {import("../lowering.js").Lowering} lowering @param {any} group
- * @param {{kernel: string, lines: number, tripsOfLine: number, defines: Record<string, string|number>, reads: ReturnType<import("../lowering.js").Lowering["read"]>[]}} sum
- */
-export function gradientInParts(lowering, group, { kernel, lines, tripsOfLine, defines, reads }) {
-  const gradient = group.ops[0].outputs.dw;
-  const fused = find(group, "update");
-  const layers = rowsPerFragment(4, lowering.maxDrawBuffers);
-  const { shape, bias } = lowering.tensor(gradient);
-  const one = lowering.measure({ ...matrixOf(shape), layers, bias });
-  // Enough fragments to fill a device or to keep their loops short, and no less than a line each.
-  const least = Math.max(Math.ceil(FRAGMENTS / one.texels), Math.ceil(lines / Math.max(1, Math.floor(MAX_TRIPS / tripsOfLine))));
-  const splits = Math.max(1, Math.min(lines, least, MAX_TRIPS / TRIPS_OF_PART));
-  const parts = lowering.scratch(fused ? gradient : `parts of ${gradient}`, { ...one, groups: one.groups * splits, texels: one.texels * splits });
-  const sums = lowering.draw(kernel, {
-    trips: Math.ceil(lines / splits) * tripsOfLine,
-    defines: { ...defines, SPLITS: splits, WEIGHT_GROUPS: one.groups },
-    reads,
-    writes: [lowering.write("DW", parts.name)],
-    domain: parts.layout,
-  });
-  const split = { SPLITS: splits, DW_SPLIT_ROWS: one.groups * layers };
-  if (!fused) {
-    return [sums, lowering.draw("sum_parts", { trips: splits, defines: split, reads: [lowering.read("P", parts.name)], writes: [lowering.write("S", gradient)], domain: one })];
-  }
-  const { update, states } = updateParts(lowering, group);
-  return [sums, lowering.draw("update", { ...update, trips: TRIPS_OF_PART * splits, defines: { ...update.defines, ...split }, reads: [lowering.read("DW", gradient), ...states] })];
-}

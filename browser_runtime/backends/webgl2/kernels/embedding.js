@@ -1,5 +1,5 @@
 // Embeddings.
-import { gradientInParts } from "./conv.js";
+import { gradientInParts, sharedLines } from "./gradient_parts.js";
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
@@ -16,11 +16,11 @@ export const kernels = {
   },
 
   embedding_grad_weights(lowering, group) {
-    const { inputs } = group.ops[0];
+    const { inputs, outputs } = group.ops[0];
     return gradientInParts(lowering, group, {
       kernel: "embedding_grad_weights",
-      lines: (lowering.batchRows / 4) * lowering.layout(inputs.x).texelsPerRow,
-      tripsOfLine: 1,
+      gradient: outputs.dw,
+      share: sharedLines((lowering.batchRows / 4) * lowering.layout(inputs.x).texelsPerRow, 1),
       defines: {},
       reads: [lowering.read("X", inputs.x), lowering.read("DY", inputs.dy)],
     });

@@ -1,7 +1,7 @@
 // Normalization: statistics in one draw, or two where sums are long; then what they normalize.
-import { ceilDiv, matrixOf, rowsPerFragment } from "../layout.js";
+import { ceilDiv } from "../layout.js";
 import { activationOf, BLOCK, exactFloat, find, slopeSource } from "./common.js";
-import { updateParts } from "./update.js";
+import { gradientInParts } from "./gradient_parts.js";
 
 /** @import { Lowering } from "../lowering.js" */
 
@@ -71,25 +71,13 @@ function spotsOf({ batchRows }, { pixels }) {
  */
 function gradWeights(lowering, group, { attrs, outputs }, within, reads, defines) {
   const { spots, parts, trips } = spotsOf(lowering, attrs);
-  const { shape, bias } = lowering.tensor(outputs.dw);
-  const fused = find(group, "update");
-  const one = fused ? lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias }) : lowering.layout(outputs.dw);
-  const alone = !fused && parts === 1;
-  const name = alone ? outputs.dw : lowering.scratch(fused ? outputs.dw : `parts of ${outputs.dw}`, { ...one, groups: one.groups * parts, texels: one.texels * parts }).name;
-  const sums = lowering.draw("norm_grad_weights", {
-    trips: trips + spots * within,
-    defines: { PIXELS: attrs.pixels, SPOTS: spots, WEIGHT_GROUPS: one.groups, BLOCK, ...defines },
+  return gradientInParts(lowering, group, {
+    kernel: "norm_grad_weights",
+    gradient: outputs.dw,
+    share: () => ({ parts, trips: trips + spots * within }),
+    defines: { PIXELS: attrs.pixels, SPOTS: spots, BLOCK, ...defines },
     reads,
-    writes: [lowering.write("DW", name)],
-    domain: lowering.layout(name),
   });
-  if (alone) return [sums];
-  const split = { SPLITS: parts, DW_SPLIT_ROWS: one.groups * one.layers };
-  if (!fused) {
-    return [sums, lowering.draw("sum_parts", { trips: parts, defines: split, reads: [lowering.read("P", name)], writes: [lowering.write("S", outputs.dw)], domain: one })];
-  }
-  const { update, states } = updateParts(lowering, group);
-  return [sums, lowering.draw("update", { ...update, trips: 8 * parts, defines: { ...update.defines, ...split }, reads: [lowering.read("DW", name), ...states] })];
 }
 
 /** What both kinds of normalization write, and the activation or its gradient behind it. @param {Lowering} lowering @param {any} group */
