@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ..tolerances import PREDICTION_RTOL
 from .cnns import FLATTEN, Layer, Shape, cnn, conv, conv1d, dense, images_for, pool
 from .harness import BrowserPage, PageError
 from .specs import ACTIVATIONS, OPTIMIZERS
-from .test_conv_kernels import WINDOWS, check
+from .test_conv_kernels import WINDOWS, check, conv_nets
 from .test_kernels import DEVICES, TARGETS_NEEDED, device_id, quick
 
 SESSION, ENGINE = "/tests/kernels/session_page.js", "/tests/kernels/engine_page.js"
@@ -80,6 +82,35 @@ def test_a_sequence(browser_page: BrowserPage, channels: int):
         "conv2d.frag.glsl",
         "conv2d_grad_weights.frag.glsl+sum_parts.frag.glsl",
     }
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
+)
+@given(
+    net=conv_nets(),
+    rows=st.integers(1, 19),
+    batch_size=st.integers(1, 19),
+    optimizer=st.sampled_from(sorted(OPTIMIZERS)),
+    device=st.sampled_from([device for device in DEVICES if device["maxDrawBuffers"] > 2]),
+)
+def test_any_conv_net(
+    browser_page: BrowserPage, net: tuple[Shape, list[Layer]], rows: int, batch_size: int, optimizer: str, device: dict[str, Any]
+):  # fmt: skip
+    """Whatever the windows and channels."""
+    check(
+        browser_page,
+        *net,
+        rows,
+        batch_size=min(rows, batch_size),
+        optimizer=optimizer,
+        device=device | IM2COL,
+    )
 
 
 # ---- sessions -------------------------------------------------------------------------------------------------------
