@@ -8,10 +8,8 @@
 #include "lib/optimizer.glsl"
 #endif
 
-// Samples are taken 16 at a time: each one's layer is a constant then, and a small net's few fragments wait for 32 fetches at once
-// instead of one after the other. Rows past the batch, up to a multiple of 16, are 0.
-#define SAMPLES 16
-#define EACH_SAMPLE(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+// SAMPLES are taken at once, a multiple of the layers that X and DY interleave over: each one's layer is a constant then, and a small net's few
+// fragments wait for all their fetches together instead of one after the other. Rows past the batch, up to a multiple of 16, are 0.
 
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8

@@ -12,26 +12,31 @@ import { Tensors } from "./tensors.js";
 /** @import { Dispatch } from "./dispatch.js" */
 /** @import { Draw } from "./draw.js" */
 /** @import { Lowered } from "./lower.js" */
+/** @import { Origin } from "./shader_source.js" */
 
 /** Sums of one batch: its loss (mean over the batch in training, sum over the rows in evaluation), whether that is finite, right predictions.
  * @typedef {{loss: number, finite: boolean, correct: number}} Sums */
 
+/** The text of a kernel, and where its lines came from. @typedef {{text: string, origins: Origin[]}} KernelText */
+
 export class Executable {
   /**
-   * Compiles the programs, in parallel where the driver can, and allocates the textures.
+   * Compiles what training runs, in parallel where the driver can, and allocates the textures. What evaluates and predicts is compiled behind the
+   * first steps, or when it is asked for.
    * @param {Device} device @param {Lowered} lowered
    */
   static async create(device, lowered) {
-    const draws = [
-      ...Object.values(lowered.phases).flat(2), ...Object.values(lowered.gathers).flat(), ...Object.values(lowered.reductions).map(({ draw }) => draw),
-    ];
-    const texts = draws.map((draw) => {
-      const { text, origins } = kernelText(draw.source, device.shaders, device.dialect);
+    const { phases, gathers, reductions } = lowered;
+    const first = [...phases.train.flat(), ...gathers.epoch, reductions.train.draw];
+    const draws = [...first, ...phases.evaluate.flat(), ...phases.predict.flat(), ...gathers.stage, reductions.evaluate.draw];
+    const sources = new Map(draws.map((draw) => [draw, kernelText(draw.source, device.shaders, device.dialect)]));
+    const texts = first.map((draw) => {
+      const { text, origins } = /** @type {KernelText} */ (sources.get(draw));
       device.programs.start(text, origins);
       return text;
     });
-    const programs = await device.programs.finish(texts);
-    const executable = new Executable(device, lowered, new Map(draws.map((draw, i) => [draw, programs[i]])), fingerprint(texts));
+    await device.programs.finish(texts);
+    const executable = new Executable(device, lowered, sources);
     try {
       device.check();
     } catch (error) {
@@ -41,12 +46,13 @@ export class Executable {
     return executable;
   }
 
-  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, WebGLProgram>} programs @param {string} fingerprint of their texts */
-  constructor(device, lowered, programs, fingerprint) {
-    this.fingerprint = fingerprint;
+  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, KernelText>} sources of all draws */
+  constructor(device, lowered, sources) {
+    this.fingerprint = fingerprint([...sources.values()].map(({ text }) => text));
     this.device = device;
     this.gl = device.gl;
     this.lowered = lowered;
+    this.sources = sources;
     this.sizes = lowered.sizes;
     this.tensors = new Tensors(device, lowered);
     this.dispatches = new Dispatches(device, this.tensors);
@@ -57,24 +63,39 @@ export class Executable {
     /** Batches in flight whose framebuffers are made. */
     this.prepared = 0;
 
-    const get = (/** @type {Draw} */ draw) => this.dispatches.make(draw, /** @type {WebGLProgram} */ (programs.get(draw)));
     const { phases, gathers, reductions } = lowered;
     /** Dispatches of each group of the plan. */
-    this.groups = phases.train.map((draws) => draws.map(get));
+    this.groups = phases.train.map((draws) => draws.map((draw) => this.dispatch(draw)));
     this.train = this.groups.flat();
     /** What every batch runs, and what the last one of a step runs besides. */
     this.batch = this.groups.slice(0, lowered.updatesFrom).flat();
     this.updates = this.groups.slice(lowered.updatesFrom).flat();
-    this.evaluate = phases.evaluate.flat().map(get);
-    this.predict = phases.predict.flat().map(get);
-    this.gathers = { epoch: gathers.epoch.map(get), stage: gathers.stage.map(get) };
+    this.gatherEpoch = gathers.epoch.map((draw) => this.dispatch(draw));
     for (const { name, values } of lowered.constants) this.tensors.writeParameter(name, values, null);
-    this.reductions = { train: get(reductions.train.draw), evaluate: get(reductions.evaluate.draw) };
+    this.reduceTraining = this.dispatch(reductions.train.draw);
+    this.warm = false;
+    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[], reduce: Dispatch}|null} */
+    this.made = null;
+  }
+
+  /** @param {Draw} draw @returns {Dispatch} */
+  dispatch(draw) {
+    const { text, origins } = /** @type {KernelText} */ (this.sources.get(draw));
+    return this.dispatches.make(draw, this.device.programs.now(text, origins));
+  }
+
+  /** What evaluates and predicts. */
+  get evaluation() {
+    if (this.made) return this.made;
+    const { phases, gathers, reductions } = this.lowered;
+    const all = (/** @type {Draw[]} */ draws) => draws.map((draw) => this.dispatch(draw));
+    this.made = { gather: all(gathers.stage), evaluate: all(phases.evaluate.flat()), predict: all(phases.predict.flat()), reduce: this.dispatch(reductions.evaluate.draw) };
+    return this.made;
   }
 
   /** Makes the framebuffers of flights of up to `count` training steps, so that submitting them makes nothing. @param {number} count */
   prepare(count) {
-    this.dispatches.framebuffer(this.reductions.train, 0, 0);
+    this.dispatches.framebuffer(this.reduceTraining, 0, 0);
     for (; this.prepared < count; this.prepared++) {
       const states = this.updates.length > 0 ? [0, 1, 2, 3] : [0, 3];
       for (const dispatch of this.train) for (const state of states) this.dispatches.framebuffer(dispatch, state, this.prepared);
@@ -110,7 +131,7 @@ export class Executable {
   /** Sums the row losses of the batches in flight into a line of the telemetry texture. @param {"train"|"evaluate"} phase @param {number} line */
   reduce(phase, line) {
     const { gl } = this;
-    const dispatch = this.reductions[phase];
+    const dispatch = this.reduction(phase);
     gl.useProgram(dispatch.program);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
     const { parts } = this.lowered.reductions[phase];
@@ -118,6 +139,11 @@ export class Executable {
     this.bindTextures(dispatch);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     this.glCalls += 4 + 2 * dispatch.textures[0].length;
+  }
+
+  /** @param {"train"|"evaluate"} phase @returns {Dispatch} */
+  reduction(phase) {
+    return phase === "train" ? this.reduceTraining : this.evaluation.reduce;
   }
 
   /** Batches in flight. @param {"train"|"evaluate"} phase */
@@ -160,6 +186,9 @@ export class Executable {
     // One more for each step's scalars, two for their upload, one to enter.
     this.glCalls += count + 3;
     this.reduce("train", line);
+    if (this.warm) return;
+    this.warm = true;
+    for (const { text, origins } of this.sources.values()) this.device.programs.start(text, origins);
   }
 
   /**
@@ -189,14 +218,15 @@ export class Executable {
   submitEvaluation(first, rows, line, { write, after } = {}) {
     this.enter();
     const { stage } = this.sizes;
+    const { gather, evaluate } = this.evaluation;
     const batches = Math.ceil(rows / stage);
     for (let i = 0; i < batches; i++) this.evaluateSteps.set(i, Math.min(stage, rows - i * stage), first + i * stage, 1);
     this.evaluateSteps.upload(batches);
     for (let i = 0; i < batches; i++) {
       write?.(first + i * stage, Math.min(stage, rows - i * stage));
       this.evaluateSteps.bind(i);
-      this.run(this.gathers.stage, i);
-      this.run(this.evaluate, i);
+      this.run(gather, i);
+      this.run(evaluate, i);
       after?.(Math.min(stage, rows - i * stage));
     }
     this.reduce("evaluate", line);
@@ -209,7 +239,7 @@ export class Executable {
    * @returns {Promise<{outputs: Float32Array, targets: Float32Array}>} [rows, columns] each
    */
   async readEvaluated(rows) {
-    this.run(this.predict, 0);
+    this.run(this.evaluation.predict, 0);
     const reads = ["output", "target.stage"].map((name) => this.tensors.readTensorLater(name, rows));
     const [outputs, targets] = await Promise.all(reads);
     return { outputs, targets };
@@ -221,7 +251,7 @@ export class Executable {
     this.evaluateSteps.set(0, rows, 0, 1);
     this.evaluateSteps.upload(1);
     this.evaluateSteps.bind(0);
-    this.run(this.evaluate, 0);
+    this.run(this.evaluation.evaluate, 0);
     this.reduce("evaluate", 0);
   }
 
@@ -231,7 +261,7 @@ export class Executable {
     this.evaluateSteps.set(0, rows, 0, 1);
     this.evaluateSteps.upload(1);
     this.evaluateSteps.bind(0);
-    this.run(this.predict, 0);
+    this.run(this.evaluation.predict, 0);
     const { data } = this.tensors.readTensor("output");
     return data.subarray(0, rows * this.tensors.place("output").layout.columns);
   }
@@ -245,7 +275,7 @@ export class Executable {
     this.enter();
     const width = this.slots(phase);
     const { parts } = this.lowered.reductions[phase];
-    this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.dispatches.framebuffer(this.reductions[phase], 0, 0));
+    this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.dispatches.framebuffer(this.reduction(phase), 0, 0));
     const values = await readLater(this.device, { x: 0, y: line * parts, width, height: lines * parts });
     return (l, slot) => {
       const sums = { loss: 0, finite: true, correct: 0 };
@@ -273,7 +303,7 @@ export class Executable {
     this.evaluateSteps.set(0, 0, 0, 1);
     this.evaluateSteps.upload(1);
     this.evaluateSteps.bind(0);
-    this.run(this.gathers.epoch, 0);
+    this.run(this.gatherEpoch, 0);
   }
 
   /** Lines of telemetry that may be written before they are read. */

@@ -1,21 +1,21 @@
-// Fragment rows: how many rows of a tensor one fragment writes, by what suits the device.
+// Fragment rows: how many rows of a tensor one fragment writes, and how many samples it sums at once, by what suits the device.
 
 /** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
 
 /**
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
- * states, of weight gradients that are stored.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number}} RowsWanted
+ * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT.
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: number}} RowsWanted
  */
 
 /**
  * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
- * and has fragments enough of a large one to share more fetches among 8 rows.
+ * and has fragments enough of a large one to share more fetches among 8 rows. It waits less for samples that are fetched at once; a CPU only compiles longer.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
-  software: { activation: 4, weight: 4, gradient: 8 },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8 },
+  software: { activation: 4, weight: 4, gradient: 8, samples: 4 },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16 },
 };
 /** Fragments of a draw below which they are few, and from which on they are many. */
 const FEW_FRAGMENTS = 128;

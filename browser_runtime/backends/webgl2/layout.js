@@ -4,8 +4,8 @@
 // flat); a texel holds 4 channels of a pixel, so a pixel starts a texel. Row r lies in layer r mod R ("rows interleave over R layers"), in
 // row group floor(r / R). Weight rows come in blocks, one for each tap of a convolution or pixel of a dense layer's input, and a block starts
 // on a multiple of 4 rows: the 4 channels of an input texel always meet 4 consecutive weight rows, and flattening costs nothing.
-// Plain: column texel n of group g lies at x = n, y = g. Folded, where the rows are very short or the matrix is longer or wider than a
-// texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
+// Plain: column texel n of group g lies at x = n, y = g. Folded, where rows are very short, weights have very few of them, or the matrix is longer
+// or wider than a texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 
@@ -31,7 +31,7 @@ export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => cei
 /** A batch's rows are padded to a multiple of this: whole row groups whatever R is, and as many samples as kernels take at once. */
 export const ROW_ALIGNMENT = 16;
 
-/** Fragments run in quads of 2 x 2, so a texture one texel wide would idle half of them. */
+/** Fragments run in quads of 2 x 2, so a texture one texel wide would idle half of them; a renderer on the CPU shares out lines of quads to its threads. */
 const NARROW = 4;
 
 /**
@@ -49,7 +49,7 @@ export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }
   // The bias starts past the rows that the last block's 4-row reads may touch.
   const biasRow = bias ? roundUp(allRows, layers) : -1;
   const groups = ceilDiv(bias ? biasRow + 1 : allRows, layers);
-  const folded = texelsPerRow < NARROW || texelsPerRow > maxSize || groups > maxSize;
+  const folded = texelsPerRow < NARROW || (bias !== undefined && groups < NARROW) || texelsPerRow > maxSize || groups > maxSize;
   return {
     rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded,
   };

@@ -49,9 +49,9 @@ export class Programs {
     return texts.map((text) => this.now(text));
   }
 
-  /** The program of a text, compiled now if need be. @param {string} text @returns {WebGLProgram} */
-  now(text) {
-    this.start(text);
+  /** The program of a text, compiled now if need be. @param {string} text @param {Origin[]} [origins] @returns {WebGLProgram} */
+  now(text, origins) {
+    this.start(text, origins);
     const entry = this.entry(text);
     if (!entry.linked) {
       this.verify(text, entry);

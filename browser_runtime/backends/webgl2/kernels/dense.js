@@ -1,14 +1,26 @@
 // Matrix products of dense layers.
 import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
-import { ACTIVATIONS, BLOCK, find, ROW_LANES, slopeSource } from "./common.js";
+import { ACTIVATIONS, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource } from "./common.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
+
+/** @import { KernelRead } from "../draw.js" */
+/** @import { Lowering } from "../lowering.js" */
 
 /**
  * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: about what a draw costs,
  * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200.
  */
 const FETCHES_WORTH_A_DRAW = 100_000;
+
+/**
+ * How many samples a weight gradient takes at once: what suits the device, whole row groups, and few enough turns of its loop.
+ * @param {Lowering} lowering @param {KernelRead[]} reads
+ */
+function samplesAtOnce({ batchRows, wanted }, reads) {
+  const samples = Math.max(wanted.samples ?? ROW_ALIGNMENT, ...reads.map(({ place }) => place.layout.layers));
+  return batchRows / samples <= MAX_TRIPS ? samples : ROW_ALIGNMENT;
+}
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
@@ -52,28 +64,27 @@ export const kernels = {
 
   affine_grad_weights(lowering, group) {
     const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
+    const reads = [lowering.read("X", x), lowering.read("DY", dy)];
+    const samples = samplesAtOnce(lowering, reads);
+    const trips = lowering.batchRows / samples;
+    const defines = { SAMPLES: samples, "EACH_SAMPLE(F)": Array.from({ length: samples }, (_, i) => `F(${i})`).join(" ") };
     if (!find(group, "update")) {
-      return [
-        lowering.draw("affine_grad_weights", {
-          trips: lowering.batchRows / ROW_ALIGNMENT, defines: {}, reads: [lowering.read("X", x), lowering.read("DY", dy)],
-          writes: [lowering.write("DW", outputs.dw)], domain: lowering.layout(outputs.dw),
-        }),
-      ];
+      return [lowering.draw("affine_grad_weights", { trips, defines, reads, writes: [lowering.write("DW", outputs.dw)], domain: lowering.layout(outputs.dw) })];
     }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
-    const reads = [lowering.read("X", x), lowering.read("DY", dy)];
-    const trips = lowering.batchRows / ROW_ALIGNMENT;
 
     // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
     const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
     const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
-    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) return [lowering.draw("affine_grad_weights", { ...update, trips, reads: [...reads, ...states] })];
+    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) {
+      return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
+    }
     const { shape, bias } = lowering.tensor(gradient);
     const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
     return [
-      lowering.draw("affine_grad_weights", { trips, defines: {}, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
+      lowering.draw("affine_grad_weights", { trips, defines, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
