@@ -14,6 +14,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from texelgrad.export_graph import Step, edges, steps, transposed_edges, unsupported
+from texelgrad.export_onnx_file import onnx_pieces
 from texelgrad.export_onnx_graph import Graph, Tensors, Value
 from texelgrad.export_onnx_weightless import WEIGHTLESS, pads
 from texelgrad.inputs import Shape, array_of, inputs_of
@@ -21,14 +22,15 @@ from texelgrad.layers.base import pair
 from texelgrad.layers.window import Padding
 from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
+from texelgrad.tensor_file import Pieces
 
 _OPSET = 17
 _IR_VERSION = 8  # that of opset 17, whatever this version of onnx would write
 _FORMAT = "onnx"
 
 
-def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
-    """The file; the same model is the same bytes. Raises Invalid where ONNX has no form of a layer."""
+def to_onnx(spec: JobSpec, tensors: Tensors) -> Pieces:
+    """The file, piece by piece; the same model is the same bytes. Raises Invalid where ONNX has no form of a layer."""
     graph = Graph(tensors)
     inputs = inputs_of(spec.model.input)
     values = {name: Value(_normalized(graph, name), len(shape)) for name, shape in inputs.items()}
@@ -46,13 +48,12 @@ def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
             "texelgrad",
             [_described(array_of(name), shape) for name, shape in inputs.items()],
             [_described("y", layers[-1].output)],
-            graph.constants,
         ),
         opset_imports=[helper.make_opsetid("", _OPSET)],
         ir_version=_IR_VERSION,
         producer_name="texelgrad",
     )
-    return model.SerializeToString(deterministic=True)
+    return onnx_pieces(model, graph.constants)
 
 
 def _described(name: str, shape: Shape) -> Any:

@@ -8,9 +8,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 Tensors = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Values that the graph holds, of this type once they are written."""
+
+    name: str
+    values: NDArray[Any]
+    dtype: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all the values as they are written."""
+        return self.values.size * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)
@@ -28,7 +42,7 @@ class Graph:
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
         self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.constants: list[Constant] = []
 
     def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
         """Append a node of one output, which has the node's name."""
@@ -37,7 +51,7 @@ class Graph:
 
     def constant(self, name: str, values: Any, dtype: Any = np.float32) -> str:
         """Append a constant."""
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values, dtype), name))
+        self.constants.append(Constant(name, np.asarray(values), dtype))
         return name
 
     def first(self, value: Value, name: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from texelgrad.inputs import Shape, array_of, inputs_of
 from texelgrad.layers.base import pair
 from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
+from texelgrad.tensor_file import pieces_of
 
 _FORMAT = "tfjs"
 _SHARD_BYTES = 4 << 20  # what browsers cache well
@@ -34,7 +36,7 @@ class _Model:
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
         self.layers: list[dict[str, Any]] = []
-        self.weights: list[tuple[str, NDArray[np.float32]]] = []
+        self.weights: list[tuple[str, NDArray[Any]]] = []
 
     def add(self, name: str, made: Made, inputs: list[str]) -> str:
         """Append a layer that reads others; answers its name."""
@@ -42,7 +44,7 @@ class _Model:
         nodes = [[[each, 0, 0, {}] for each in inputs]] if inputs else []
         named = {"name": name, **config}
         self.layers.append({"class_name": kind, "name": name, "config": named, "inbound_nodes": nodes})
-        self.weights += [(f"{name}/{part}", values.astype("<f4")) for part, values in weights.items()]
+        self.weights += [(f"{name}/{part}", values) for part, values in weights.items()]
         return name
 
     def parameters(self, name: str) -> dict[str, NDArray[Any]]:
@@ -51,8 +53,8 @@ class _Model:
         return {part: tensor for part, tensor in found.items() if tensor is not None}
 
 
-def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
-    """The files by name; the same model is the same bytes. Raises Invalid where Keras has no form of a layer."""
+def to_tfjs(spec: JobSpec, tensors: Tensors) -> Iterator[tuple[str, bytes]]:
+    """The files with their names, one after another; the same model is the same bytes. Raises Invalid where Keras has no form of a layer."""
     model = _Model(tensors)
     inputs = inputs_of(spec.model.input)
     names = {name: _input(model, name, shape) for name, shape in inputs.items()}
@@ -71,14 +73,11 @@ def to_tfjs(spec: JobSpec, tensors: Tensors) -> dict[str, bytes]:
     return _files(config, model.weights)
 
 
-def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[np.float32]]]) -> dict[str, bytes]:
+def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[Any]]]) -> Iterator[tuple[str, bytes]]:
     """model.json, and the weights one after another cut into shards."""
-    data = b"".join(values.tobytes() for _, values in weights)
-    count = max(1, -(-len(data) // _SHARD_BYTES))
-    shards = {
-        f"group1-shard{number + 1}of{count}.bin": data[number * _SHARD_BYTES : (number + 1) * _SHARD_BYTES]
-        for number in range(count)
-    }
+    size = sum(4 * values.size for _, values in weights)
+    count = max(1, -(-size // _SHARD_BYTES))
+    shards = [f"group1-shard{number + 1}of{count}.bin" for number in range(count)]
     manifest = [{"name": name, "shape": list(values.shape), "dtype": "float32"} for name, values in weights]
     document = {
         "format": "layers-model",
@@ -91,7 +90,15 @@ def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[np.float32]]
         },
         "weightsManifest": [{"paths": list(shards), "weights": manifest}],
     }
-    return {"model.json": json.dumps(document, sort_keys=True).encode(), **shards}
+    yield "model.json", json.dumps(document, sort_keys=True).encode()
+    names = iter(shards)
+    data = bytearray()
+    for piece in chain.from_iterable(pieces_of(values, "<f4") for _, values in weights):
+        data += piece
+        while len(data) > _SHARD_BYTES:
+            yield next(names), bytes(data[:_SHARD_BYTES])
+            del data[:_SHARD_BYTES]
+    yield next(names), bytes(data)
 
 
 def _input(model: _Model, name: str, shape: Shape) -> str:

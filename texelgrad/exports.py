@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
-import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
-from safetensors.numpy import load as load_safetensors
 from sqlalchemy import update
 
 from texelgrad import artifacts
@@ -19,46 +19,53 @@ from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.models import Artifact
 from texelgrad.normalize import lacks_normalization
 from texelgrad.spec import JobSpec, parse_spec
+from texelgrad.tensor_file import BLOCK_BYTES, Pieces, Tensors, opened_tensors, pieces_of
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can have
-Tensors = Mapping[str, NDArray[Any]]
+_CSV_VALUES = 1 << 16  # outputs that are text at once
+Member = tuple[str, int, Pieces]
+"""A file of a zip: its name, size in bytes, and content."""
 
 
-def to_npz(_spec: JobSpec, tensors: Tensors) -> bytes:
+def to_npz(_spec: JobSpec, tensors: Tensors) -> Pieces:
     """An npz file of the tensors, by name."""
-    members: dict[str, bytes] = {}
-    for name, tensor in sorted(tensors.items()):
-        member = io.BytesIO()
-        npy_format.write_array(member, np.ascontiguousarray(tensor), version=(1, 0), allow_pickle=False)
-        members[f"{name}.npy"] = member.getvalue()
-    return _zip(members)
+    return _zip(_npy(name, tensor) for name, tensor in sorted(tensors.items()))
 
 
-def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
+def _npy(name: str, tensor: NDArray[Any]) -> Member:
+    header = io.BytesIO()
+    npy_format.write_array_header_1_0(header, npy_format.header_data_from_array_1_0(tensor))
+    size = header.tell() + tensor.nbytes
+    return f"{name}.npy", size, chain([header.getvalue()], pieces_of(tensor))
+
+
+def to_onnx(spec: JobSpec, tensors: Tensors) -> Pieces:
     """An ONNX file of the whole model."""
     from texelgrad import export_onnx
 
     return export_onnx.to_onnx(spec, tensors)
 
 
-def to_tfjs(spec: JobSpec, tensors: Tensors) -> bytes:
+def to_tfjs(spec: JobSpec, tensors: Tensors) -> Pieces:
     """A zip file of the whole model for TensorFlow.js."""
     from texelgrad import export_tfjs
 
-    return _zip(export_tfjs.to_tfjs(spec, tensors))
+    files = export_tfjs.to_tfjs(spec, tensors)
+    return _zip((name, len(data), iter([data])) for name, data in files)
 
 
-def to_csv(_spec: JobSpec, tensors: Tensors) -> bytes:
+def to_csv(_spec: JobSpec, tensors: Tensors) -> Pieces:
     """A line a row: each output in as few digits as give the same float32."""
     outputs = tensors["outputs"].reshape(len(tensors["outputs"]), -1)
-    lines = [",".join(f"output_{n}" for n in range(outputs.shape[1]))]
-    lines += [",".join(map(str, row)) for row in outputs]
-    return "\n".join([*lines, ""]).encode()
+    yield (",".join(f"output_{n}" for n in range(outputs.shape[1])) + "\n").encode()
+    step = max(1, _CSV_VALUES // max(1, outputs.shape[1]))
+    for start in range(0, len(outputs), step):
+        yield "".join(",".join(map(str, row)) + "\n" for row in outputs[start : start + step]).encode()
 
 
-_MAKERS: dict[str, Callable[[JobSpec, Tensors], bytes]] = {"npz": to_npz, "onnx": to_onnx, "tfjs": to_tfjs}
+_MAKERS: dict[str, Callable[[JobSpec, Tensors], Pieces]] = {"npz": to_npz, "onnx": to_onnx, "tfjs": to_tfjs}
 FORMATS = ("safetensors", *_MAKERS)
-_PREDICTION_MAKERS: dict[str, Callable[[JobSpec, Tensors], bytes]] = {"npz": to_npz, "csv": to_csv}
+_PREDICTION_MAKERS: dict[str, Callable[[JobSpec, Tensors], Pieces]] = {"npz": to_npz, "csv": to_csv}
 PREDICTION_FORMATS = ("safetensors", *_PREDICTION_MAKERS)
 SUFFIXES = {"tfjs": "tfjs.zip"}
 """Of file names; the format's own name for all others."""
@@ -83,7 +90,7 @@ def _derived(
     kind: str,
     spec: dict[str, Any],
     format_name: str,
-    makers: Mapping[str, Callable[[JobSpec, Tensors], bytes]],
+    makers: Mapping[str, Callable[[JobSpec, Tensors], Pieces]],
 ) -> Artifact:
     """An attempt's file of a kind, in a format that is made from it when it is first asked for."""
     with db.read() as session:
@@ -93,12 +100,13 @@ def _derived(
         try:
             return artifacts.find_ready(session, attempt_id, f"{kind}.{format_name}")
         except NotFound:
-            tensors = load_safetensors(artifacts.read_all(session, source.id))
-    if kind == "weights" and format_name != "npz":
-        _check_whole(spec, tensors, format_name)
-    made = makers[format_name](parse_spec(spec), tensors)
-    # Two requests at once may both store it: the bytes are the same.
-    artifact_id = artifacts.write_pieces(db, source.owner_id, f"{kind}.{format_name}", [made])
+            pass
+    with opened_tensors(db, source.id) as tensors:
+        if kind == "weights" and format_name != "npz":
+            _check_whole(spec, tensors, format_name)
+        made = makers[format_name](parse_spec(spec), tensors)
+        # Two requests at once may both store it: the bytes are the same.
+        artifact_id = artifacts.write_pieces(db, source.owner_id, f"{kind}.{format_name}", made)
     with db.write() as session:
         session.execute(update(Artifact).where(Artifact.id == artifact_id).values(attempt_id=attempt_id))
         return session.get_one(Artifact, artifact_id)
@@ -112,10 +120,16 @@ def _check_whole(spec: dict[str, Any], tensors: Tensors, format_name: str) -> No
         raise Invalid([Fault("format", message, format_name, legal)])
 
 
-def _zip(members: Mapping[str, bytes]) -> bytes:
-    """A zip file without compression and dates, which would differ between machines."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
-    return buffer.getvalue()
+def _zip(members: Iterable[Member]) -> Pieces:
+    """A zip file without compression and dates, which would differ between machines; it is made in a temporary file."""
+    with tempfile.TemporaryFile() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, size, pieces in members:
+                info = zipfile.ZipInfo(name, _EPOCH)
+                info.file_size = size
+                with archive.open(info, "w") as member:
+                    for piece in pieces:
+                        member.write(piece)
+        file.seek(0)
+        while block := file.read(BLOCK_BYTES):
+            yield block

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from flask.testing import FlaskClient
+from onnx import numpy_helper
 from safetensors.numpy import save
 from sqlalchemy import select
 
 from texelgrad.config import Settings
 from texelgrad.db import Database
+from texelgrad.exports import predictions_artifact, weights_artifact
 from texelgrad.models import Artifact
 
 from .http import fields, http_client, post_job
-from .steps import claim, succeed
+from .steps import advance, claim, finish, succeed, write_artifact
 
 WEIGHTS = {
     "dense_1.kernel": np.array([[2.0], [-3.0]], np.float32),
@@ -58,6 +63,64 @@ def test_derived_formats(client: FlaskClient, db: Database):
     with zipfile.ZipFile(io.BytesIO(answers["tfjs"][0].data)) as archive:
         assert archive.namelist() == ["model.json", "group1-shard1of1.bin"]
         assert np.frombuffer(archive.read("group1-shard1of1.bin"), "<f4").tolist() == [2, -3, 0.5]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("format_name", ["npz", "onnx", "tfjs"])
+def test_large_weights_take_little_memory(client: FlaskClient, db: Database, format_name: str):
+    """48 MiB become a file of another format in less than 24 MiB: blocks of 4, and chunks on their way into the database."""
+    job = post_job(client)
+    kernel = np.arange(12 << 20, dtype=np.float32).reshape(4096, 3072)
+    claimed = claim(db)
+    succeed(db, claimed, save({**WEIGHTS, "dense_1.kernel": kernel}))
+    tracemalloc.start()
+    try:
+        made = weights_artifact(db, claimed.attempt_id, job["spec"], format_name)
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20
+    finally:
+        tracemalloc.stop()
+    data = client.get(f"/v1/jobs/{job['id']}/weights?format={format_name}").data
+    assert (made.size, hashlib.sha256(data).hexdigest()) == (len(data), made.sha256)
+    if format_name == "onnx":
+        found = {
+            tensor.name: numpy_helper.to_array(tensor)
+            for tensor in onnx.load_from_string(data).graph.initializer
+        }
+        np.testing.assert_array_equal(found["dense_1.kernel"], kernel)
+        return
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        if format_name == "npz":
+            np.testing.assert_array_equal(np.load(io.BytesIO(archive.read("dense_1.kernel.npy"))), kernel)
+        else:
+            shards = [archive.read(name) for name in archive.namelist()[1:]]
+            assert {len(shard) for shard in shards[:-1]} == {4 << 20}
+            np.testing.assert_array_equal(
+                np.frombuffer(b"".join(shards), "<f4")[: kernel.size], kernel.ravel()
+            )
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_predictions_as_text_take_little_memory(client: FlaskClient, db: Database):
+    """A million outputs, some thousand lines at a time."""
+    old = post_job(client)
+    succeed(db, claim(db), save(WEIGHTS))
+    job = client.post(f"/v1/jobs/{old['id']}/predictions", json={"dataset": old["dataset_id"]}).get_json()
+    claimed = claim(db)
+    advance(db, claimed, "starting", "training", "saving")
+    outputs = np.arange(1 << 20, dtype=np.float32).reshape(-1, 4)
+    write_artifact(db, claimed, "predictions", save({"outputs": outputs}))
+    finish(db, claimed, "succeeded", "completed")
+    tracemalloc.start()
+    try:
+        predictions_artifact(db, claimed.attempt_id, job["spec"], "csv")
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
+    text = client.get(f"/v1/jobs/{job['id']}/predictions?format=csv").data
+    np.testing.assert_array_equal(
+        np.loadtxt(io.BytesIO(text), delimiter=",", skiprows=1, dtype=np.float32), outputs
+    )
 
 
 def test_what_a_format_can_not_say(client: FlaskClient, db: Database):

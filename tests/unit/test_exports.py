@@ -16,9 +16,8 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from texelgrad import export_onnx, export_tfjs
+from texelgrad import export_onnx, export_onnx_file, export_tfjs, exports
 from texelgrad.errors import Invalid
-from texelgrad.exports import to_npz, to_onnx, to_tfjs
 from texelgrad.inputs import inputs_of
 from texelgrad.layers import Layer
 from texelgrad.layers.base import Activation
@@ -93,6 +92,18 @@ TFJS_REFUSES = {
     "sequence, explicit": "in groups",
     "transposed, dilated": "with a dilation",
 }
+
+
+def to_npz(spec: JobSpec, tensors: Tensors) -> bytes:
+    return b"".join(exports.to_npz(spec, tensors))
+
+
+def to_onnx(spec: JobSpec, tensors: Tensors) -> bytes:
+    return b"".join(exports.to_onnx(spec, tensors))
+
+
+def to_tfjs(spec: JobSpec, tensors: Tensors) -> bytes:
+    return b"".join(exports.to_tfjs(spec, tensors))
 
 
 def spec_of(net: str) -> JobSpec:
@@ -245,3 +256,13 @@ def test_npz_has_the_tensors():
     with np.load(io.BytesIO(to_npz(spec, tensors))) as packed:
         assert set(packed.files) == set(tensors)
         assert all(np.array_equal(packed[name], tensor) for name, tensor in tensors.items())
+
+
+def test_an_onnx_file_that_no_reader_takes(monkeypatch: pytest.MonkeyPatch):
+    """Beyond 2 GiB, which is what their message holds: refused with the other formats, before a byte is written."""
+    spec = spec_of("dense")
+    tensors, _, _ = made(spec, normalize=False)
+    size = len(to_onnx(spec, tensors))
+    monkeypatch.setattr(export_onnx_file, "_MAX_BYTES", size - 100)
+    with pytest.raises(Invalid, match="more than an ONNX file holds"):
+        exports.to_onnx(spec, tensors)
