@@ -85,6 +85,15 @@ setup_system() {
 
 # ---- Python -------------------------------------------------------------------------------------------------------
 
+# pip_install ARGUMENT...   quiet but not blind: what pip says goes into a log, which is shown where it fails
+pip_install() {
+  local log="$VENV/pip.log"
+  PIP_ROOT_USER_ACTION=ignore "$VENV/bin/python" -m pip install --disable-pip-version-check "$@" >"$log" 2>&1 || {
+    tail -n 40 "$log" >&2
+    die "pip failed; all that it said is in $log"
+  }
+}
+
 # setup_python LOCK   installs requirements/LOCK.txt and this checkout (editable) into .venv
 setup_python() {
   local lock="$ROOT/requirements/$1.txt" python="$VENV/bin/python" hash
@@ -97,13 +106,13 @@ setup_python() {
   hash=$(digest "$lock")
   is_stamped "$VENV/.stamp-$1" "$hash" || {
     step "installing requirements/$1.txt"
-    "$python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+    pip_install --require-hashes -r "$lock"
     echo "$hash" >"$VENV/.stamp-$1"
   }
   hash="$ROOT $(digest "$ROOT/pyproject.toml")"
   is_stamped "$VENV/.stamp-checkout" "$hash" || {
     # The build backend is in the lock: no isolation, nothing unlocked is fetched.
-    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable "$ROOT"
+    pip_install --no-deps --no-build-isolation --editable "$ROOT"
     echo "$hash" >"$VENV/.stamp-checkout"
   }
 }
@@ -116,7 +125,7 @@ try: found = version('torch').split('+')[0]
 except PackageNotFoundError: found = None
 raise SystemExit(found != '${TORCH#torch==}')" && return
   step "installing $TORCH (the --goldens option does without)"
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$TORCH"
+  pip_install "$TORCH"
 }
 
 # ---- Node and the browser libraries -------------------------------------------------------------------------------
@@ -127,7 +136,7 @@ setup_node() {
   if command -v npm >/dev/null && node -e "$is_recent" 2>/dev/null; then return; fi
   [[ -x $VENV/bin/node ]] || {
     step "installing Node into .venv (none >= 20 on PATH)"
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$ROOT/requirements/node.txt"
+    pip_install --require-hashes -r "$ROOT/requirements/node.txt"
   }
   PATH="$VENV/bin:$PATH"
 }

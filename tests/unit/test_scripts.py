@@ -51,3 +51,27 @@ def test_an_export_onto_a_file_is_refused(tmp_path: Path):
         assert f"can't write the engine into {tmp_path / target}" in result.stderr
         assert "Traceback" not in result.stderr
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def pip_install(folder: Path, exit_code: int) -> subprocess.CompletedProcess[str]:
+    """The set-up's pip_install with a Python that warns and ends so."""
+    python = folder / "bin/python"
+    python.parent.mkdir(exist_ok=True)
+    python.write_text(f"#!/bin/sh\necho WARNING: about $4; echo on and on >&2; exit {exit_code}\n")
+    python.chmod(0o755)
+    script = 'source scripts/lib/setup.sh; VENV="$1"; pip_install thing; say after'
+    words = ["bash", "-c", script, "bash", str(folder)]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_pip_says_is_shown_only_where_it_fails(tmp_path: Path):
+    """Its warnings are no news of the demo's; they are kept, and all that it said is there when it fails."""
+    fine = pip_install(tmp_path, 0)
+    assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "after\n")
+    assert "WARNING: about" in (tmp_path / "pip.log").read_text()
+    failed = pip_install(tmp_path, 1)
+    assert failed.returncode == 1
+    assert "WARNING: about" in failed.stderr
+    assert "on and on" in failed.stderr
+    assert str(tmp_path / "pip.log") in failed.stderr
+    assert "after" not in failed.stderr
