@@ -79,9 +79,7 @@ class Settings(BaseSettings):
         default=5.0, gt=0, description="An idle worker looks for jobs so often without a hint."
     )
     keeper_period_s: float = Field(default=1.0, gt=0, description="Seconds between two rounds of the keeper.")
-    max_hints: int = Field(
-        default=100, ge=1, description="Hints that the keeper leaves in one queue at most."
-    )
+    max_hints: int = Field(default=100, ge=1, description="Hints that wait in one queue at most.")
 
     chromium: str = Field(
         default="", description="Path of Chromium. Empty: chromium-headless-shell, chromium, chrome."
