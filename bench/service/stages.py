@@ -77,7 +77,7 @@ def _ms(start: str, end: str) -> float:
 def _costs(database: str, service: Service, spec: Mapping[str, Any], count: int) -> list[Row]:
     """What a job costs in CPU of each part, rows and bytes of the database, and commands of Redis.
 
-    What the parts take when nothing happens is measured before, and left out.
+    What the parts take when nothing happens is measured before, and stands besides.
     """
     db = service.database()
     idle_s, idle = _grown(service, db, lambda: time.sleep(_IDLE_S))
@@ -96,7 +96,7 @@ def _costs(database: str, service: Service, spec: Mapping[str, Any], count: int)
             looks += 1
             time.sleep(_LOOK_S)
 
-    took_s, grown = _grown(service, db, work)
+    _, grown = _grown(service, db, work)
     db.close()
     each_s = _ms(done[0]["ended_at"], done[-1]["ended_at"]) / 1e3 / (count - 1)
     rows: list[Row] = []
@@ -105,10 +105,7 @@ def _costs(database: str, service: Service, spec: Mapping[str, Any], count: int)
         if unit in ("rows", "bytes"):
             rows += [Row(label, value / count, unit)] if value else []
         else:
-            a_second = idle[name] / idle_s
-            rows.append(
-                Row(label, (value - a_second * took_s) / count, unit, None, {"idle_a_second": a_second})
-            )
+            rows.append(Row(label, value / count, unit, None, {"idle_a_second": idle[name] / idle_s}))
     rows.append(Row(f"requests a job, {database}", 2 + looks / count, "requests"))
     return [*rows, Row(f"jobs an hour of one worker, {database}", 3600 / each_s, "jobs")]
 
