@@ -100,7 +100,10 @@ def train(
             sys.exit(_INTERRUPTED)
         if job["state"] != "succeeded":
             raise JobEnded(job)
-        for warning in (job["record"] or {}).get("warnings") or ():
+        record = job.get("record") or {}
+        if (stopping := record.get("early_stopping") or {}).get("restored"):
+            console.print(f"weights of step {stopping['best_step']}, the best {stopping['metric']}")
+        for warning in record.get("warnings") or ():
             complaints.print(f"[yellow]warning[/yellow] {warning['message']}", markup=True)
         console.print(f"succeeded on {job['renderer']}{' (software)' if job['software'] else ''}")
         if out:
@@ -137,9 +140,9 @@ def _watch(client: Client, job: Job) -> Job:
             figures = "  ".join(
                 f"{label} {figure(job, key)}" for key, label in named if key in job["metrics"]
             )
-            progress.update(
-                bar, completed=job["step"], total=job["total_steps"] or 1, state=job["state"], figures=figures
-            )
+            # Early stopping ends before the last step, and is done then.
+            total = job["step"] if job["state"] == "succeeded" else job["total_steps"]
+            progress.update(bar, completed=job["step"], total=total or 1, state=job["state"], figures=figures)
 
         return client.wait(job["id"], show)
 

@@ -407,6 +407,25 @@ def test_a_refusal_is_readable(texelgrad: Callable[..., Result], tmp_path: Path)
     assert "model.layers.0.units: is too small (legal: at least 1)" in result.stderr
 
 
+def test_what_a_run_ended_with_is_told(texelgrad: Callable[..., Result], tmp_path: Path):
+    """The weights that an early stop restored, what the page warned of, and a bar that is full."""
+    (tmp_path / "spec.json").write_text('{"data": {"dataset": "ds_1"}}')
+    record = {
+        "early_stopping": {"metric": "val_loss", "best_step": 4, "restored": True},
+        "warnings": [{"code": "weights_not_finite", "message": "3 of 9 weights are NaN or infinite"}],
+    }
+    done = {**JOB, "state": "succeeded", "record": record, "renderer": "x", "software": False}
+    answers: Service = {
+        "POST /v1/jobs": (202, {**JOB, "state": "queued"}),
+        "GET /v1/jobs/job_01": (200, done),
+    }
+    result = texelgrad(["train", str(tmp_path / "spec.json")], answers)
+    assert result.exit_code == 0, result.output
+    assert "weights of step 4, the best val_loss" in result.stdout
+    assert "7/7 steps" in result.stdout
+    assert "warning 3 of 9 weights are NaN" in result.stderr
+
+
 def test_a_failed_job_fails_the_command(texelgrad: Callable[..., Result], tmp_path: Path):
     """So that a script notices."""
     (tmp_path / "spec.json").write_text('{"data": {"dataset": "ds_1"}}')
