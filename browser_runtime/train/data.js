@@ -36,7 +36,15 @@ export function checkArray(field, source) {
 
 /** @param {any} spec @param {Record<string, any>} x by name @param {string} [of] where the caller gives them @throws {EngineError} where an input is no array, or not of its shape */
 export function checkSources({ model }, x, of) {
-  for (const name of Object.keys(shapesOf(model.input))) checkArray(dataField(name, of), x[name]);
+  const shapes = shapesOf(model.input);
+  checkKnown(shapes, x, of);
+  for (const name of Object.keys(shapes)) checkArray(dataField(name, of), x[name]);
+}
+
+/** A misspelt input would otherwise be one that is missing. @param {Record<string, number[]>} shapes @param {Record<string, any>} x @param {string} [of] */
+function checkKnown(shapes, x, of = "data.x") {
+  const unknown = Object.keys(x).find((name) => !Object.hasOwn(shapes, name));
+  if (unknown) throw bad(`${of}.${unknown}`, `is no input of the model; legal: ${Object.keys(shapes).join(", ")}`);
 }
 
 /**
@@ -46,8 +54,7 @@ export function checkSources({ model }, x, of) {
  */
 export function checkInputs({ model }, x, { of = "data.x", least = 1 } = {}) {
   const shapes = shapesOf(model.input);
-  const unknown = Object.keys(x).find((name) => !Object.hasOwn(shapes, name));
-  if (unknown) throw bad(`${of}.${unknown}`, `is no input of the model; legal: ${Object.keys(shapes).join(", ")}`);
+  checkKnown(shapes, x, of);
   const [first] = Object.keys(shapes);
   for (const [name, shape] of Object.entries(shapes)) {
     const field = dataField(name, of);

@@ -1,4 +1,5 @@
 // session_page.js: plays the calls of a test on one session, through the public module.
+import { eachInput } from "../../browser_runtime/nn/inputs.js";
 import { compile } from "../../browser_runtime/texelgrad.js";
 
 /** An array that is read piece by piece. @param {any} source @param {number} [failAt] first row that can't be read */
@@ -27,7 +28,7 @@ const plain = (value) => (value?.data instanceof Uint8Array ? value.data : value
 export async function play(spec, x, y, calls, { stream, initialWeightsFile, weight, ...options } = {}) {
   if (initialWeightsFile) options.initialWeights = initialWeightsFile.data;
   const source = (/** @type {any} */ array) => (stream ? streamed(array, stream === true ? Infinity : stream) : array);
-  const session = await compile(spec, { ...options, data: x ? { x: source(x), y: source(y), ...(weight && { weight: source(weight) }) } : undefined });
+  const session = await compile(spec, { ...options, data: x ? { x: eachInput(spec.model.input, x, source), y: source(y), ...(weight && { weight: source(weight) }) } : undefined });
   /** @type {any[]} */
   const history = [];
   try {

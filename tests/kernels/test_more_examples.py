@@ -18,6 +18,7 @@ from texelgrad.rng import RandomStream, Stream
 
 from ..tolerances import TRAINED_LOSS_RTOL
 from .harness import BrowserPage
+from .nets import metrics
 from .specs import Array, Spec
 from .test_examples import EXAMPLES, digits
 from .test_session import Call, play
@@ -160,3 +161,23 @@ def test_mnist(browser_page: BrowserPage, tmp_path: Path):
     matrix = np.array(validation["val_confusion_matrix"])
     assert matrix.sum() == 2000
     assert validation["val_accuracy"] == matrix.trace() / 2000 >= 0.98
+
+
+def test_questions(browser_page: BrowserPage, tmp_path: Path):
+    """An image and a question: at least 95 % of the answers about digits that were never seen, counted from the weights."""
+    path = tmp_path / "questions.npz"
+    subprocess.run([sys.executable, EXAMPLES / "questions.py", path], check=True)
+    spec = example("questions")
+    with np.load(path) as data:
+        x, y = {name: data[name] for name in ("image", "question")}, data["y"]
+    calls: list[Call] = [("run", {}), ("getWeights",)]
+    played = play(browser_page, spec, x, y, *calls)
+    weights = played["results"][1]
+    (held_out,) = spec["data"]["validation"]["rows"]
+    rows = slice(*held_out)
+    found = played["record"]["normalization"]["image"]
+    image = ((x["image"].astype(np.float64) - found["offset"]) * found["scale"]).astype(np.float32)
+    wanted = metrics(spec, weights, {"image": image[rows], "question": x["question"][rows]}, y[rows])
+    assert wanted["accuracy"] >= 0.95
+    assert last_validation(played)["val_accuracy"] == wanted["accuracy"]
+    assert last_validation(played)["val_loss"] == pytest.approx(wanted["loss"], rel=TRAINED_LOSS_RTOL)

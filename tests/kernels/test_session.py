@@ -14,7 +14,7 @@ from texelgrad.rng import RandomStream, Stream
 
 from ..tolerances import PREDICTION_RTOL, RESUMMED_RTOL
 from .harness import BrowserPage, PageError
-from .nets import forward, metrics
+from .nets import Inputs, forward, metrics
 from .specs import OPTIMIZERS, Array, Spec, data_for, mlp, weights_for
 
 PAGE = "/tests/kernels/session_page.js"
@@ -23,7 +23,7 @@ LOSS = "softmax_cross_entropy"
 Call = tuple[str, Any] | tuple[str]
 
 
-def play(page: BrowserPage, spec: Spec, x: Array, y: Array, *calls: Call, **options: Any) -> dict[str, Any]:
+def play(page: BrowserPage, spec: Spec, x: Inputs, y: Array, *calls: Call, **options: Any) -> dict[str, Any]:
     """Call methods of one session one after another; see session_page.js."""
     return page.call(PAGE, "play", spec, x, y, calls, options)
 
