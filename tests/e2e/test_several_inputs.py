@@ -105,9 +105,9 @@ def test_what_does_not_fit(stack: Stack):
     def fields(act: Any, *arguments: Any) -> list[str]:
         with pytest.raises(ApiError) as caught:
             act(*arguments)
-        return [error["field"] for error in caught.value.problem["errors"]]
+        return [fault.field for fault in caught.value.faults]
 
-    data = data_for(40, 3)
+    data = data_for(80, 3)
     assert fields(stack.client.upload_dataset, data | {"word": data["word"][:30]}) == ["word"]
     alone = stack.client.upload_dataset({"image": data["image"], "y": data["y"]}, name="no words")["id"]
     assert fields(stack.client.create_job, spec_for(alone)) == ["model.input.word"]

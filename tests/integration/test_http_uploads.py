@@ -178,6 +178,24 @@ def test_rows(client: FlaskClient):
     assert get(client, f"{path}?offset=99999999999")["rows"] == []
 
 
+def test_inputs_by_name(client: FlaskClient):
+    """Each array is described, and shown beside the others of its row; another order of them is the same data set."""
+    given = {"image": X.reshape(6, 1, 2), "word": Y, "y": Y}
+    answer = upload(client, npz(**given))
+    made = answer.get_json()
+    assert {name: (array["role"], array["shape"]) for name, array in made["arrays"].items()} == {
+        "image": ("input", [6, 1, 2]),
+        "word": ("input", [6, 1]),
+        "y": ("target", [6]),
+    }
+    assert get(client, f"/v1/datasets/{made['id']}/preview?offset=4&limit=1")["rows"] == [
+        {"image": [[8.0, 9.0]], "word": [1.0], "y": 1}
+    ]
+    again = upload(client, npz(**dict(reversed(given.items()))))
+    assert (answer.status_code, again.status_code) == (201, 200)
+    assert again.get_json()["id"] == made["id"]
+
+
 def test_images_over_http(client: FlaskClient):
     """With their classes' names, and pixels that can be looked at."""
     dataset = upload(client, CORPUS["images"]).get_json()
