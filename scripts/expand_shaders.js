@@ -89,13 +89,14 @@ function* optimizerJobs() {
   const penalties = { l1: 0.1, l2: 0.1, weight_decay: 0.1 };
   const plain = [...Object.keys(optimizers).map((type) => ({ type })), { type: "sgd", momentum: 0.9, nesterov: true }, { type: "rmsprop", momentum: 0.9 }];
   for (const optimizer of plain) {
-    for (const { more, ...train } of [
+    for (const { more, telemetry, ...train } of [
       { more: {}, clip: null },
       { more: {}, clip: null, accumulate_steps: 2 },
+      { more: {}, clip: null, telemetry: { gradient_norm: true } },
       { more: penalties, clip: { value: 1, global_norm: null } },
       { more: penalties, clip: { value: null, global_norm: 1 } },
     ]) {
-      const spec = { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer: { lr: 0.1, momentum: 0, ...optimizer, ...more }, train: { batch_size: 16, ...train } };
+      const spec = { model: { input: [6, 5, 3], layers }, loss: "mse", metrics: [], optimizer: { lr: 0.1, momentum: 0, ...optimizer, ...more }, train: { batch_size: 16, ...train }, telemetry };
       yield { spec, labels: "values", batch: 16 };
     }
   }

@@ -1,4 +1,4 @@
-// accumulate: the gradient of a step's batches so far     after: what makes a gradient   then: update, grad_factor
+// accumulate: the gradient of a step's batches so far     after: what makes a gradient   then: update, grad_norm
 // DW [K,N], SUM [K,N] of the batches before  ->  SUM [K,N]   ROWS weight rows and 4 columns a fragment
 // One addition, f32; the first batch of a step does not look at what SUM held.
 // Padding is 0 because DW's and SUM's is.

@@ -1,5 +1,6 @@
 // reduce_rows: sums the row losses, and the accuracies, of a batch; each batch in flight is a slot: a layer of L and C
 // L, C [slots] layers of texels with 4 rows each  ->  S [PARTS, slots]: (sum of L, 1 if it is not finite, sum of C, 1: a texel that was written)
+// In training the norm N of the gradient comes along where there is one, instead of the accuracies, in the first part.
 // One fragment a slot and part; the host adds the parts in float64.
 // Accumulates in blocks of about 64 texels, f32; error <= ~ (64 + M/256) * 2^-24 * sum|l|
 // The rows of L and C past the batch are 0.
@@ -25,5 +26,9 @@ void main() {
     correct += blockCorrect;
   }
   float total = dot(loss, vec4(1.));
-  STORE(oS[0], vec4(total, tg_isfinite(total) ? 0. : 1., dot(correct, vec4(1.)), 1.));
+  float beside = dot(correct, vec4(1.));
+#ifdef WITH_NORM
+  if (part == 0) beside = N_fetch(slot, N_group(0), 0).x;
+#endif
+  STORE(oS[0], vec4(total, tg_isfinite(total) ? 0. : 1., beside, 1.));
 }

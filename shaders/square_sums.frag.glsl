@@ -1,4 +1,4 @@
-// square_sums: adds the squares of a stored gradient to the sums of those before     then: grad_factor
+// square_sums: adds the squares of a stored gradient to the sums of those before     then: grad_norm
 // DW [K,N], BEFORE [sums,4] where there is one  ->  S [sums,4], lane by lane   a row a fragment: the squares of TEXELS texels, wherever they lie
 // Accumulates in blocks of 64, f32; error <= (64 + TEXELS/64 + parameters) * 2^-24 of a sum of squares, which are never negative
 // A square beyond float32 is infinite, below 1e-38 zero, as in PyTorch's float32. Padding is 0 and adds nothing.

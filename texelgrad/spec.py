@@ -92,6 +92,15 @@ class Numerics(Strict):
     on_nonfinite: Literal["stop", "continue"] = "stop"
 
 
+class Telemetry(Strict):
+    """What is measured at each step besides the loss."""
+
+    gradient_norm: bool = Field(
+        default=False,
+        description="The norm of the whole gradient, before it is limited; free with clip.global_norm.",
+    )
+
+
 class Checkpoint(Strict):
     """How often the state is saved; null: only the final weights."""
 
@@ -121,6 +130,7 @@ class JobSpec(Strict):
     allow_software: bool | None = Field(default=None, description="null leaves it to the worker's settings.")
     numerics: Numerics = Field(default_factory=Numerics)
     diagnostics: Literal["none", "basic", "full"] = "basic"
+    telemetry: Telemetry = Field(default_factory=Telemetry)
     checkpoint: Checkpoint = Field(default_factory=Checkpoint)
     limits: Limits = Field(default_factory=Limits)
     fine_tune: FineTune | None = None

@@ -1,4 +1,5 @@
-// Charts of what a run measures of its validation rows: shares of 1 together, every other metric by itself.
+// Charts of what a run measures besides its loss: the norm of its gradient, and metrics of the validation rows: shares of 1 together, every
+// other metric by itself.
 
 import { Chart, firstNonFinite } from "./curves.js";
 import { make } from "./dom.js";
@@ -6,10 +7,13 @@ import { formatCount, formatNumber } from "./format.js";
 
 /** @typedef {import("./curves.js").Curve} Curve @typedef {import("./curves.js").Series} Series */
 
-/** @type {Array<{title: string, share: boolean, series: Series[]}>} */
+const OF_VALIDATION = "of the validation rows";
+
+/** `of`: what is measured. @type {Array<{title: string, of: string, share: boolean, series: Series[]}>} */
 const GROUPS = [
   {
     title: "Scores",
+    of: OF_VALIDATION,
     share: true,
     series: [
       { key: "val_accuracy", title: "accuracy", tone: "validation" },
@@ -22,9 +26,11 @@ const GROUPS = [
   },
   ...["R2", "MAE", "MSE"].map((title) => ({
     title,
+    of: OF_VALIDATION,
     share: false,
     series: [{ key: `val_${title.toLowerCase()}`, title, tone: /** @type {const} */ ("validation") }],
   })),
+  { title: "Gradient norm", of: "of each step", share: false, series: [{ key: "gradient_norm", title: "norm of the gradient", tone: "train" }] },
 ];
 
 /** Those that are on the page, by the title of their group. @type {Map<string, {chart: Chart, note: HTMLElement}>} */
@@ -41,15 +47,15 @@ export function nonFiniteNote(series, curves) {
   }).join(" ");
 }
 
-/** @param {HTMLElement} host of the cards @param {string} title @param {boolean} share @param {Series[]} series */
-function card(host, title, share, series) {
-  const id = title.toLowerCase();
+/** @param {HTMLElement} host of the cards @param {{title: string, of: string, share: boolean}} group @param {Series[]} series those that are there */
+function card(host, { title, of, share }, series) {
+  const id = title.toLowerCase().replaceAll(" ", "-");
   const place = make("div", { id: `${id}-chart`, class: "chart" });
   const note = make("p", { id: `${id}-note`, class: "note", hidden: true });
   const heading = series.length === 1 ? series[0].title : title;
   host.append(make("section", { class: "card", "aria-labelledby": `${id}-heading` },
     make("div", { class: "card-head" }, make("h2", { id: `${id}-heading` }, heading[0].toUpperCase() + heading.slice(1))), place, note));
-  return { chart: new Chart(place, series, `${heading} of the validation rows by training step`, { share, raw: !share }), note };
+  return { chart: new Chart(place, series, `${heading} ${of} by training step`, { share, raw: !share }), note };
 }
 
 /**
@@ -57,10 +63,11 @@ function card(host, title, share, series) {
  * @param {HTMLElement} host @param {Record<string, Curve>} curves
  */
 export function showMeasures(host, curves) {
-  for (const { title, share, series } of GROUPS) {
+  for (const group of GROUPS) {
+    const { title, series } = group;
     const present = series.filter(({ key }) => curves[key]?.steps.length);
     if (!present.length) continue;
-    const made = shown.get(title) ?? card(host, title, share, present);
+    const made = shown.get(title) ?? card(host, group, present);
     shown.set(title, made);
     made.chart.show(curves);
     made.note.textContent = nonFiniteNote(series, curves);

@@ -3909,6 +3909,20 @@ export const specSchema = {
       "title": "Synthetic",
       "type": "object"
     },
+    "Telemetry": {
+      "additionalProperties": false,
+      "description": "What is measured at each step besides the loss.",
+      "properties": {
+        "gradient_norm": {
+          "default": false,
+          "description": "The norm of the whole gradient, before it is limited; free with clip.global_norm.",
+          "title": "Gradient Norm",
+          "type": "boolean"
+        }
+      },
+      "title": "Telemetry",
+      "type": "object"
+    },
     "Train": {
       "additionalProperties": false,
       "description": "How long, and in which batches.",
@@ -4458,6 +4472,9 @@ export const specSchema = {
       },
       "title": "Tags",
       "type": "object"
+    },
+    "telemetry": {
+      "$ref": "#/$defs/Telemetry"
     },
     "throttle": {
       "default": null,

@@ -4,15 +4,18 @@ import { optimizers, penalties } from "../nn/optimizers.js";
 
 /** @import { Graph, Training } from "../nn/graph.js" */
 
+/** What the gradient is multiplied with, and its norm, where that limits it or is measured. */
+export const GRADIENT_NORM = "gradient.norm";
+
 /**
  * Appends `loss_grad`, the backward ops in reverse order, and one `update` a parameter, right behind its gradient; behind all of them where the
- * norm of the whole gradient is limited, or where gradients of several batches are added up first.
+ * norm of the whole gradient is limited or measured, or where gradients of several batches are added up first.
  * A tensor that is read several times gets a gradient from each reader; they are added before the op that made it is differentiated.
  * What only frozen parameters would need is left out.
  * @param {Graph} graph a forward graph ending in `loss`; changed in place
- * @param {any} spec its optimizer, and how gradients are limited
+ * @param {any} spec its optimizer, how gradients are limited, and whether their norm is wanted
  */
-export function differentiate(graph, { optimizer, train }) {
+export function differentiate(graph, { optimizer, train, telemetry }) {
   const forward = [...graph.ops];
   const needed = reachesParameter(graph);
   const loss = forward[forward.length - 1];
@@ -49,6 +52,7 @@ export function differentiate(graph, { optimizer, train }) {
   /** Gradients that wait for the norm of all, or for those of other batches. @type {{w: string, dw: string}[]} */
   const waiting = [];
   const clip = train.clip ?? null;
+  const normed = clip?.global_norm || telemetry?.gradient_norm;
 
   const dz = want(loss.inputs.z);
   if (dz) graph.op("loss_grad", { ...loss.inputs }, { dz }, loss.attrs);
@@ -59,16 +63,15 @@ export function differentiate(graph, { optimizer, train }) {
     const parameter = op.inputs.w;
     const dw = parameter && gradientOf(parameter);
     if (dw && train.accumulate_steps > 1) waiting.push({ w: parameter, dw: appendSum(graph, parameter, dw) });
-    else if (dw && clip?.global_norm) waiting.push({ w: parameter, dw });
+    else if (dw && normed) waiting.push({ w: parameter, dw });
     else if (dw) appendUpdate(graph, { w: parameter, dw }, { optimizer, clip });
   }
-  if (!clip?.global_norm) {
-    for (const { w, dw } of waiting) appendUpdate(graph, { w, dw }, { optimizer, clip });
-    return;
+  if (normed) {
+    const norm = graph.add({ name: GRADIENT_NORM, kind: "statistics", shape: [2], batched: false });
+    graph.op("grad_norm", Object.fromEntries(waiting.map(({ dw }, i) => [`dw${i + 1}`, dw])), { norm }, { clip });
   }
-  const factor = graph.add({ name: "gradient.factor", kind: "statistics", shape: [2], batched: false });
-  graph.op("grad_factor", Object.fromEntries(waiting.map(({ dw }, i) => [`dw${i + 1}`, dw])), { factor }, { clip });
-  for (const { w, dw } of waiting) appendUpdate(graph, { w, dw, factor }, { optimizer, clip });
+  const factor = clip?.global_norm ? { factor: GRADIENT_NORM } : {};
+  for (const { w, dw } of waiting) appendUpdate(graph, { w, dw, ...factor }, { optimizer, clip });
 }
 
 /** The gradient of all batches of a step so far. @param {Graph} graph @param {string} w @param {string} dw @returns {string} */

@@ -3,7 +3,7 @@ import { optimizers } from "../nn/optimizers.js";
 import { asksFor } from "../nn/metrics.js";
 import { arrayOf, shapesOf } from "../nn/inputs.js";
 import { appendAccuracy, appendLoss, buildModel, ROW_WEIGHT } from "../nn/model.js";
-import { differentiate } from "./autodiff.js";
+import { differentiate, GRADIENT_NORM } from "./autodiff.js";
 import { fuse } from "./fuse.js";
 import { recompute } from "./recompute.js";
 
@@ -62,7 +62,8 @@ export function buildPlan(spec, data, choose) {
     fed: Object.fromEntries([...Object.keys(shapesOf(spec.model.input)).map(arrayOf), "target", ...(weighted ? [ROW_WEIGHT] : [])].map((name) => [name, training.graph.tensor(name).shape])),
     output: prediction.output,
     phases: {
-      train: phase(training.graph, []),
+      // The telemetry reads the norm, whether or not it limits anything.
+      train: phase(training.graph, training.graph.tensors.has(GRADIENT_NORM) ? [GRADIENT_NORM] : []),
       evaluate: phase(evaluation.graph, []),
       predict: phase(prediction.graph, [prediction.output]),
     },

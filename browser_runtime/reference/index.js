@@ -10,7 +10,7 @@ import { correctRows, lossGrad, lossRows, weightRows } from "./losses.js";
 import { maxPool2d, maxPool2dGrad } from "./max_pool2d.js";
 import { matmul, matmulGradA, matmulGradB } from "./matmul.js";
 import { concat, shift2d, sliceChannels } from "./move.js";
-import { gradFactor, update } from "./optimizers.js";
+import { gradNorm, update } from "./optimizers.js";
 import { sampleNorm, sampleNormGradInput, sampleNormGradSums, sampleNormGradWeights, sampleNormStatistics } from "./sample_norm.js";
 import { softmaxChannels, softmaxChannelsGrad } from "./softmax_channels.js";
 import { map, zip } from "./tensor.js";
@@ -86,7 +86,7 @@ export const ops = {
     dx: batchNormGradInput(x, mean, variance, dy, gamma, { gamma: dgamma, beta: dbeta }, attrs),
   }),
 
-  grad_factor: ({ gradients }, { clip }) => ({ factor: gradFactor(gradients, clip.global_norm) }),
+  grad_norm: ({ gradients }, { clip }) => ({ norm: gradNorm(gradients, clip?.global_norm) }),
   update: ({ w, dw, ...states }, { optimizer, lr, multiplier = 1, ...step }) => update(w, dw, states, optimizer, { ...step, lr: lr * multiplier }),
   gather: ({ source, order }) => ({ rows: gather(source, order.data) }),
 };

@@ -98,13 +98,13 @@ export function update(w, g, states, optimizer, { lr, t, clip = null, factor = 1
 }
 
 /**
- * What limits the norm of a whole gradient: PyTorch's clip_grad_norm_.
- * @param {Tensor[]} gradients @param {number} limit
- * @returns {Tensor} [2]: min(1, limit / (norm + 1e-6)), and the norm
+ * The norm of a whole gradient, and what limits it: PyTorch's clip_grad_norm_.
+ * @param {Tensor[]} gradients @param {number|null} [limit]
+ * @returns {Tensor} [2]: min(1, limit / (norm + 1e-6)), 1 without a limit; and the norm
  */
-export function gradFactor(gradients, limit) {
+export function gradNorm(gradients, limit = null) {
   const norm = Math.sqrt(gradients.reduce((sum, { data }) => data.reduce((part, g) => part + g * g, sum), 0));
-  const factor = limit / (norm + 1e-6);
+  const factor = limit === null ? 1 : limit / (norm + 1e-6);
   return tensor([2], [factor > 1 ? 1 : factor, norm]); // NaN stays
 }
 

@@ -52,8 +52,8 @@ const adapters = {
     const part = (/** @type {"kernel"|"bias"} */ key) => dw[key] && (keep ? zip(dw[key], sum[key], (a, b) => a + b) : dw[key]);
     return { sum: { kernel: part("kernel"), bias: part("bias") } };
   },
-  grad_factor: (gradients, attrs) =>
-    reference.grad_factor({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
+  grad_norm: (gradients, attrs) =>
+    reference.grad_norm({ gradients: Object.values(gradients).flatMap(({ kernel, bias }) => (bias ? [kernel, bias] : [kernel])) }, attrs),
   update({ w, dw, factor, ...states }, attrs) {
     const part = (/** @type {"kernel"|"bias"} */ key) =>
       reference.update({ w: w[key], dw: dw[key], ...Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state[key]])) }, { ...attrs, factor: factor?.data[0], decay: attrs.decay && key === "kernel" });

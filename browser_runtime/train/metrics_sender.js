@@ -3,8 +3,10 @@
 /** @import { Point } from "./pipeline.js" */
 
 const PERIOD_MS = 250;
-/** Validation has points of its own, so it gets frames of its own. @type {((key: string) => boolean)[]} */
-const GROUPS = [(key) => key === "loss", (key) => key.startsWith("val_")];
+/** Validation has points of its own, so it gets frames of its own. */
+const ofValidation = (/** @type {string} */ key) => key.startsWith("val_");
+/** @type {((key: string) => boolean)[]} */
+const GROUPS = [(key) => key !== "step" && !ofValidation(key), ofValidation];
 
 export class MetricsSender {
   /**

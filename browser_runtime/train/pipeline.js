@@ -7,9 +7,10 @@ import { Measures } from "./metrics.js";
 /** @import { Executable, Sums } from "../backends/webgl2/executable.js" */
 /** @import { Batches } from "./data.js" */
 
-/** A point of the curves; `step` counts from 1, `loss` is that of the batch before the step's update. Metrics of the validation rows are named
- * `val_<metric>`; a confusion matrix is the only one that is no number.
- * @typedef {{step: number, loss?: number, val_loss?: number, val_accuracy?: number, [metric: `val_${string}`]: any}} Point */
+/** A point of the curves; `step` counts from 1, `loss` is that of the batch before the step's update, `gradient_norm` that of its
+ * gradient before it is limited, where it is measured. Metrics of the validation rows are named `val_<metric>`; a confusion matrix is the only one
+ * that is no number.
+ * @typedef {{step: number, loss?: number, gradient_norm?: number, val_loss?: number, val_accuracy?: number, [metric: `val_${string}`]: any}} Point */
 
 /** Batches whose losses stand in a line of the telemetry, `first` of their steps, how many steps end among them, and which.
  * @typedef {{line: number, first: number, count: number, ends: boolean[]}} Flight */
@@ -210,11 +211,11 @@ export class Pipeline {
       let step = first;
       ends.forEach((ended, i) => {
         // Each batch has its part of the mean over the step's rows.
-        const { loss, finite } = /** @type {Read} */ (train)(line, i);
+        const { loss, finite, norm } = /** @type {Read} */ (train)(line, i);
         this.partial.loss += loss;
         this.partial.finite &&= finite;
         if (!ended) return;
-        const point = { step: step++, loss: this.partial.loss };
+        const point = { step: step++, loss: this.partial.loss, ...(norm !== undefined && { gradient_norm: norm }) };
         points.push(point);
         if (!this.partial.finite) broken ??= point;
         this.partial = { loss: 0, finite: true };

@@ -1,7 +1,7 @@
 // optimizer: one update of a texel of a parameter and its states, from its gradient. OPTIMIZER is one of the numbers below.
 // The texel is that of the fragment: row group `group`, column texel `n`.
 // Formulas: browser_runtime/reference/optimizers.js, which are PyTorch's. Reads W and the states, writes oW and the states.
-// CLIP_VALUE, CLIP_NORM (with FACTOR, of grad_factor), PENALTY and DECAY say what else is done; RATE_SCALE is the layer's multiplier.
+// CLIP_VALUE, CLIP_NORM (with FACTOR, of grad_norm), PENALTY and DECAY say what else is done; RATE_SCALE is the layer's multiplier.
 #define SGD 1
 #define MOMENTUM 2
 #define NESTEROV 3

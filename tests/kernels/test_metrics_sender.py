@@ -36,6 +36,14 @@ def test_validation_points_get_a_frame_of_their_own(browser_page: BrowserPage):
     assert validation[1:] == ([2], [(0.75, 0.5)])
 
 
+def test_what_is_measured_at_each_step_is_one_frame(browser_page: BrowserPage):
+    """The norm of the gradient beside the loss."""
+    points = [{"step": step, "loss": 0.5 / step, "gradient_norm": 2.0 * step} for step in (1, 2)]
+    (frame,) = browser_page.call(PROBE, "frames", points, 2)
+    measured, steps, rows = _decoded(frame)
+    assert (measured.keys, steps, rows) == (("loss", "gradient_norm"), [1, 2], [(0.5, 2.0), (0.25, 4.0)])
+
+
 def test_a_validation_point_without_a_loss(browser_page: BrowserPage):
     """A point may come after the step's loss has gone; the largest step fits."""
     (frame,) = browser_page.call(PROBE, "frames", [{"step": 2**31 - 1, "val_loss": 1.5}], 2**31 - 1)

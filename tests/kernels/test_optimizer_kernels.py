@@ -103,7 +103,7 @@ def test_norm_of_the_whole_gradient(browser_page: BrowserPage, net: tuple[Any, l
         kernels = check(browser_page, net, PENALISED[name], clip={"global_norm": limit})
         assert "update.frag.glsl" in kernels
         weighted = sum(layer["type"] != "flatten" for layer in net[1])
-        assert "+".join(["square_sums.frag.glsl"] * weighted + ["grad_factor.frag.glsl"]) in kernels
+        assert "+".join(["square_sums.frag.glsl"] * weighted + ["grad_norm.frag.glsl"]) in kernels
 
 
 @pytest.mark.parametrize("device", [DEVICES[1], DEVICES[14]], ids=device_id)
@@ -121,8 +121,8 @@ def test_a_gradient_that_is_not_finite(browser_page: BrowserPage):
     weights["dense_3.bias"][1] = np.inf
     step = inspect(browser_page, spec, x, y, weights=weights)
     check_padding(step)
-    factor = next(group["outputs"] for group in step["groups"] if "grad_factor.frag.glsl" in group["shaders"])
-    assert not np.isfinite(factor["gradient.factor"]["texels"][0, 0, 1])
+    factor = next(group["outputs"] for group in step["groups"] if "grad_norm.frag.glsl" in group["shaders"])
+    assert not np.isfinite(factor["gradient.norm"]["texels"][0, 0, 1])
     after = {name: tensor for group in step["groups"] for name, tensor in group["outputs"].items()}
     assert np.isnan(after["dense_3"]["texels"]).any()
 

@@ -261,6 +261,7 @@ def test_xavier_is_glorot():
         ("numerics.storage", "float16", "numerics.storage", "float32"),
         ("numerics.on_nonfinite", "ignore", "numerics.on_nonfinite", "stop or continue"),
         ("diagnostics", "some", "diagnostics", "none, basic or full"),
+        ("telemetry.gradient_norm", "yes", "telemetry.gradient_norm", "true or false"),
         ("checkpoint.every_steps", 0, "checkpoint.every_steps", "1 <= every_steps <= 2147483647"),
         ("limits.wall_s", 0, "limits.wall_s", "1 <= wall_s"),
         ("limits.max_attempts", 11, "limits.max_attempts", "1 <= max_attempts <= 10"),

@@ -14,8 +14,9 @@ import { Tensors } from "./tensors.js";
 /** @import { Lowered } from "./lower.js" */
 /** @import { Origin } from "./shader_source.js" */
 
-/** Sums of one batch: its loss (mean over the batch in training, sum over the rows in evaluation), whether that is finite, right predictions.
- * @typedef {{loss: number, finite: boolean, correct: number}} Sums */
+/** Sums of one batch: its loss (mean over the batch in training, sum over the rows in evaluation), whether that is finite, right predictions; the
+ * norm of the gradient of the step that it ended, where that is made.
+ * @typedef {{loss: number, finite: boolean, correct: number, norm?: number}} Sums */
 
 /** The text of a kernel, and where its lines came from. @typedef {{text: string, origins: Origin[]}} KernelText */
 
@@ -274,7 +275,7 @@ export class Executable {
   async readTelemetry(phase, line, lines) {
     this.enter();
     const width = this.slots(phase);
-    const { parts } = this.lowered.reductions[phase];
+    const { parts, norm } = this.lowered.reductions[phase];
     this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.dispatches.framebuffer(this.reduction(phase), 0, 0));
     const values = await readLater(this.device, { x: 0, y: line * parts, width, height: lines * parts });
     return (l, slot) => {
@@ -287,7 +288,7 @@ export class Executable {
         sums.finite &&= values[at + 1] === 0;
         sums.correct += values[at + 2];
       }
-      return sums;
+      return norm ? { ...sums, correct: 0, norm: sums.correct } : sums;
     };
   }
 

@@ -4,6 +4,7 @@ import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
 import { ROWS, rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS } from "./kernels/common.js";
+import { STEP_NORMS } from "./kernels/clip.js";
 import { kernels } from "./kernels/index.js";
 import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering, tensorOf } from "./lowering.js";
@@ -31,7 +32,8 @@ const TEXELS_OF_PART = 4096;
 
 /** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
 
-/** The sums of the batches in flight, in `parts` for each, which the host adds. @typedef {{draw: Draw, parts: number}} Reduction */
+/** The sums of the batches in flight, in `parts` for each, which the host adds; `norm`: whether the norms of their gradients come along.
+ * @typedef {{draw: Draw, parts: number, norm: boolean}} Reduction */
 
 /**
  * @typedef {object} Lowered
@@ -148,7 +150,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   for (const { name, shape } of constants) own(name, layoutFor({ rows: 1, ...columnsOf(shape), layers: 1 }));
 
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
-  const updatesFrom = plan.phases.train.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_factor");
+  const updatesFrom = plan.phases.train.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
 
   /** @type {number[]} */
   const shared = [];
@@ -178,7 +180,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       domain: out.layout,
     });
   };
-  const reduction = (/** @type {Lowering} */ lowering, /** @type {boolean} */ accuracy) => {
+  const reduction = (/** @type {Lowering} */ lowering) => {
+    const [accuracy, norm] = ["correct", STEP_NORMS].map((name) => lowering.places.has(name));
     const { groups, texelsPerRow } = lowering.place("loss").layout;
     const groupsOfPart = ceilDiv(groups, Math.min(groups, ceilDiv(groups * texelsPerRow, TEXELS_OF_PART)));
     const parts = ceilDiv(groups, groupsOfPart);
@@ -191,14 +194,19 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
         PARTS: parts,
         GROUPS_OF_PART: groupsOfPart,
         ...(accuracy && { WITH_ACCURACY: 1 }),
+        ...(norm && { WITH_NORM: 1 }),
       },
-      reads: [{ name: "L", place: lowering.place("loss") }, ...(accuracy ? [{ name: "C", place: lowering.place("correct") }] : [])],
+      reads: [
+        { name: "L", place: lowering.place("loss") },
+        ...(accuracy ? [{ name: "C", place: lowering.place("correct") }] : []),
+        ...(norm ? [{ name: "N", place: lowering.place(STEP_NORMS) }] : []),
+      ],
       writes: [{ name: "S", slots: [slot, slot], layers: 1 }],
       domain: layout,
     });
-    return { draw, parts };
+    return { draw, parts, norm };
   };
-  const reductions = { train: reduction(train.lowering, false), evaluate: reduction(evaluate.lowering, evaluate.lowering.places.has("correct")) };
+  const reductions = { train: reduction(train.lowering), evaluate: reduction(evaluate.lowering) };
   const phases = { train: train.draws, evaluate: evaluate.draws, predict: predict.draws };
   requireTargets(Object.values(phases).flat(2), limits.maxDrawBuffers);
 

@@ -110,7 +110,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def _grad_factor(run: OpRun) -> dict[str, Approx]:
+def _grad_norm(run: OpRun) -> dict[str, Approx]:
     gradients = run.inputs.values()
     squares = [_product(g, g) for g in gradients]
     texels = max(layout["layers"] * layout["texels"] for layout in run.layouts.values())
@@ -120,9 +120,11 @@ def _grad_factor(run: OpRun) -> dict[str, Approx]:
     total = np.array([sum(float(s.value.sum()) for s in squares)])
     error = np.array([sum(float(s.error.sum()) for s in squares)])
     norm = _root(Approx(total, error).plus_roundings(additions))
-    limit = run.attrs["clip"]["global_norm"]
+    if not (clip := run.attrs["clip"]) or not clip["global_norm"]:
+        return {"norm": Approx(np.array([[1.0, norm.value[0]]]), np.array([[0.0, norm.error[0]]]))}
+    limit = clip["global_norm"]
     ratio = _ratio(_constant(limit, norm), _sum(norm, _constant(1e-6, norm)), 1e-6)
-    return {"factor": Approx(np.array([[min(1.0, ratio.value[0]), norm.value[0]]]), np.array([[ratio.error[0], norm.error[0]]]))}  # fmt: skip
+    return {"norm": Approx(np.array([[min(1.0, ratio.value[0]), norm.value[0]]]), np.array([[ratio.error[0], norm.error[0]]]))}  # fmt: skip
 
 
 def _limited(g: Approx, w: Floats, run: OpRun, penalised: Floats) -> Approx:
@@ -170,6 +172,6 @@ def _update(run: OpRun) -> dict[str, Approx]:
 
 OPTIMIZERS: dict[str, Oracle] = {
     "update": _update,
-    "grad_factor": _grad_factor,
+    "grad_norm": _grad_norm,
     "accumulate": lambda run: {"sum": run.inputs["dw"]},
 }

@@ -1,6 +1,9 @@
-// Clipping by the norm of the whole gradient: sums of squares parameter by parameter, then what to multiply with.
+// The norm of the whole gradient: sums of squares parameter by parameter, then the root of them all, and what to multiply with where it is limited.
 import { BLOCK, find } from "./common.js";
 import { ceilDiv, roundUp } from "../layout.js";
+
+/** Where the norm of each step in flight waits for the telemetry. */
+export const STEP_NORMS = "norms of steps";
 
 /** Fragments write 4 sums each; there are few where gradients are small. */
 const LEAST_SUMS = 16;
@@ -8,8 +11,8 @@ const LEAST_SUMS = 16;
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
   // Each draw adds its parameter's squares to the sums of the draw before, so that one more draw is left whatever their number.
-  grad_factor(lowering, group) {
-    const { inputs, outputs } = find(group, "grad_factor");
+  grad_norm(lowering, group) {
+    const { inputs, outputs, attrs } = find(group, "grad_norm");
     const gradients = Object.values(inputs).map((name) => lowering.readNew("DW", name));
     const texelsOf = (/** @type {import("../layout.js").Layout} */ { layers, texels }) => layers * texels;
     const largest = Math.max(...gradients.map(({ place }) => texelsOf(place.layout)));
@@ -29,13 +32,14 @@ export const kernels = {
         domain: layout,
       });
     });
-    const factor = lowering.draw("grad_factor", {
+    const domain = lowering.layout(outputs.norm);
+    const norm = lowering.draw("grad_norm", {
       trips: count + ceilDiv(count, BLOCK),
-      defines: { SUMS: count, BLOCK },
+      defines: { SUMS: count, BLOCK, ...(attrs.clip?.global_norm && { CLIP_NORM: 1 }) },
       reads: [{ name: "S", place: places[(gradients.length - 1) % 2] }],
-      writes: [lowering.write("F", outputs.factor)],
-      domain: lowering.layout(outputs.factor),
+      writes: [lowering.write("F", outputs.norm), lowering.writeRows("N", STEP_NORMS, domain)],
+      domain,
     });
-    return [...sums, factor];
+    return [...sums, norm];
   },
 };

@@ -1,7 +1,8 @@
-// grad_factor: what a gradient is multiplied with so that its norm is at most uClipNorm     after: square_sums   then: update
-// S [SUMS,4]  ->  F [1,2]: min(1, uClipNorm / (norm + 1e-6)), norm   one fragment
+// grad_norm: the norm of the whole gradient, and what limits it to uClipNorm     after: square_sums   then: update, reduce_rows
+// S [SUMS,4]  ->  F [1,2]: (what to multiply with, norm), N [slots]: norm, for the telemetry   one fragment
+// With CLIP_NORM PyTorch's clip_grad_norm_, min(1, uClipNorm / (norm + 1e-6)), else 1.
 // Accumulates in blocks of 64, f32; error <= (64 + SUMS/64) / 2 * 2^-24, as that of a root is half that of its argument
-// PyTorch's clip_grad_norm_, its 1e-6 included. A norm of NaN gives NaN; an infinite one 0, and so NaN where the gradient is infinite.
+// A norm of NaN gives NaN; an infinite one 0, and so NaN where the gradient is infinite.
 // Reference: browser_runtime/reference/optimizers.js
 #define uClipNorm uOptimizer[2].y
 
@@ -14,8 +15,12 @@ void main() {
     total += block;
   }
   float norm = sqrt(dot(total, vec4(1.)));
-  float factor = uClipNorm / (norm + 1e-6);
+  float factor = 1.;
+#ifdef CLIP_NORM
+  factor = uClipNorm / (norm + 1e-6);
   // Not min: it would hide NaN.
   if (factor > 1.) factor = 1.;
+#endif
   STORE(oF[0], vec4(factor, norm, 0., 0.));
+  STORE(oN[0], vec4(norm, 0., 0., 0.));
 }
