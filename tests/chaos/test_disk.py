@@ -117,7 +117,9 @@ def heavy(spec: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_disk_that_is_full_for_a_while(disk: Disk, heavy: dict[str, Any]):
     """The attempt ends with that cause, which is not the job's fault; with room again, the job comes to the same bits."""
-    with Stack({**SETTINGS, "min_free_bytes": "0"}, data_dir=disk.folder / "data") as stack:
+    stack = Stack({**SETTINGS, "min_free_bytes": "0"}, data_dir=disk.folder / "data")
+    _log_elsewhere(stack)
+    with stack:
         undisturbed = stack.client.train(heavy)
         weights = stack.client.download_weights(undisturbed["id"], stack.folder / "reference").read_bytes()
         job = stack.client.create_job(heavy)
@@ -131,6 +133,14 @@ def test_a_disk_that_is_full_for_a_while(disk: Disk, heavy: dict[str, Any]):
         ended = causes(stack.client.job(job["id"]))
         assert len(ended) > 1
         assert set(ended) <= {"no_storage", "lease_expired", "completed"}
+
+
+def _log_elsewhere(stack: Stack) -> None:
+    """On another disk, so that what could not be stored can be read."""
+    logs = stack.folder / "logs"
+    logs.mkdir()
+    stack.data_dir.mkdir(mode=0o700)
+    (stack.data_dir / "logs").symlink_to(logs)
 
 
 def _was_noticed(stack: Stack, job_id: str) -> bool:
