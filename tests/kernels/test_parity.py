@@ -22,7 +22,15 @@ from .harness import BrowserPage
 from .parity import CASES, GOLDENS, SEEDS, STEPS, Case, golden_runs, reference_run, torch_run, uses_goldens
 
 ENGINE = "/tests/kernels/engine_page.js"
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+# Their losses, optimizers and layers stand in other cases too.
+COVERED = {
+    "mse-sgd", "mse-adam", "bce-sgd", "bce-momentum", "softmax_cross_entropy-sgd", "softmax_cross_entropy-momentum",
+    "nesterov-nesterov", "rmsprop-rmsprop", "adamw-adamw",
+}  # fmt: skip
+each_case = pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.name, marks=pytest.mark.full if c.name in COVERED else ()) for c in CASES],
+)
 
 
 def engine_run(page: BrowserPage, case: Case, seed: int, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -39,6 +47,7 @@ def test_parity_with_pytorch(browser_page: BrowserPage, case: Case):
     check_parity(browser_page, case)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("algorithm", ["direct", "im2col"])
 @pytest.mark.parametrize("net", ["cnn-adam", "sequence-adam"])
 def test_parity_of_both_convolutions(browser_page: BrowserPage, net: str, algorithm: str):
