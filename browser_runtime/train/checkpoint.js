@@ -7,6 +7,8 @@ import { checkWeights, readWeights, writeWeights } from "./weights.js";
 
 /** Before the names of the best validation's weights in a checkpoint. */
 const BEST = "best/";
+/** What its metadata say of a validation that had begun; another session begins it anew. */
+const PENDING = "pending";
 
 /** All that training needs to go on bit for bit. @param {Session} session @returns {Uint8Array<ArrayBuffer>} safetensors */
 export function encodeCheckpoint(session) {
@@ -15,7 +17,8 @@ export function encodeCheckpoint(session) {
   for (const state of plan.states) Object.assign(tensors, readWeights(plan, executable, state));
   for (const [name, tensor] of Object.entries(session.progress.bestWeights ?? {})) tensors[BEST + name] = tensor;
   const stopping = session.progress.stopping && { early_stopping: session.progress.stopping.state };
-  return encode(tensors, { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping });
+  const validation = session.pipeline.validating && { validation: PENDING };
+  return encode(tensors, { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping, ...validation });
 }
 
 /**
@@ -43,7 +46,7 @@ export function restoreCheckpoint(session, bytes) {
   for (const state of states) writeWeights(plan, executable, tensors, state);
   stop?.();
   session.progress.restart(best);
-  session.pipeline.restart(step);
+  session.pipeline.restart(step, metadata.validation === PENDING);
   session.startFrom(tensors);
   return { step: session.step, bitExact: metadata.planKey === session.planKey };
 }

@@ -64,18 +64,23 @@ export class Pipeline {
     this.chunk = 0;
   }
 
-  /** Goes on from another step. @param {number} step */
-  restart(step) {
+  /** Whether a validation of the weights as they are has begun, and not all of its rows were submitted. */
+  get validating() {
+    return this.validated < this.validation.length;
+  }
+
+  /** Goes on from another step. @param {number} step @param {boolean} validating whether with its validation */
+  restart(step, validating) {
     this.step = step;
     this.submitted = 0;
     this.partial = { loss: 0, finite: true };
-    this.validated = this.validation.length;
+    this.validated = validating ? 0 : this.validation.length;
     this.sums = this.begin(this.validation.length);
   }
 
   /** Weights have changed: a validation of which a part was submitted begins anew. */
   validateAnew() {
-    if (this.validated === this.validation.length) return;
+    if (!this.validating) return;
     this.validated = 0;
     this.sums = this.begin(this.validation.length);
   }
@@ -87,7 +92,7 @@ export class Pipeline {
 
   /** Whether there is anything to submit before `target` is reached and validated. @param {number} target */
   wants(target) {
-    return this.step < target || this.validated < this.validation.length;
+    return this.step < target || this.validating;
   }
 
   /**
@@ -110,9 +115,9 @@ export class Pipeline {
     // Outputs are on their way to the host a pass at a time: what is in memory is bounded.
     const mostPasses = this.measures ? 1 : lines;
     while (flights.length < lines && passes.length < mostPasses) {
-      if (this.validated < this.validation.length) {
+      if (this.validating) {
         passes.push(this.validate(firstLine + passes.length, evaluated));
-        this.justValidated = this.validated === this.validation.length;
+        this.justValidated = !this.validating;
         if (this.waits && this.justValidated) break;
         continue;
       }
@@ -178,7 +183,7 @@ export class Pipeline {
     const batches = this.feeder.evaluate(this.validated, rows, line, after);
     evaluated.push(reads);
     this.validated += rows;
-    return { line, step: this.step, batches, last: this.validated === this.validation.length };
+    return { line, step: this.step, batches, last: !this.validating };
   }
 
   /**

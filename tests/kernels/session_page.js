@@ -148,6 +148,32 @@ export async function brokenOff(spec, x, y, how, options = {}) {
 }
 
 /**
+ * Aborts a run whenever there are points, and goes on from its checkpoint in another session.
+ * @param {any} spec @param {any} x @param {any} y
+ */
+export async function brokenOffElsewhere(spec, x, y) {
+  /** @type {any[]} */
+  const history = [];
+  let times = 0;
+  let checkpoint = null;
+  for (;;) {
+    const session = await compile(spec, { data: { x, y } });
+    try {
+      if (checkpoint) await session.restore(checkpoint);
+      const controller = new AbortController();
+      const onTelemetry = (/** @type {any[]} */ points) => (history.push(...points), controller.abort());
+      const error = await session.run({ signal: controller.signal, onTelemetry }).then(() => null, (e) => e);
+      if (!error) return { history, times, weights: await session.weightsFile(), checkpoint: await session.checkpoint() };
+      if (error.code !== "aborted") throw error;
+      times += 1;
+      checkpoint = await session.checkpoint();
+    } finally {
+      await session.dispose();
+    }
+  }
+}
+
+/**
  * A run that is broken off, other weights, and one more step; the same of one that ends by itself.
  * @param {any} spec @param {any} x @param {any} y @param {any} weights
  */

@@ -296,12 +296,13 @@ def test_abort(browser_page: BrowserPage, thread: str):
 
 BROKEN_OFF: list[tuple[Spec, int]] = [
     (mlp(SIZES, LOSS, epochs=60, batch_size=5) | {"data": {"validation": {"fraction": 0.3}}}, 41),
-    # A step of more batches than a chunk has, so that runs end in the middle of one; and a validation of several chunks.
+    # A step of more batches than a chunk has, so that runs end in the middle of one.
     (mlp(SIZES, LOSS, steps=3, batch_size=1, accumulate_steps=3000) | {"data": {"validation": {"rows": [[0, 41]]}}}, 3041),
+    # A validation whose outputs are read in two chunks, each of at most 64 batches.
     (
-        mlp(SIZES, LOSS, epochs=12, batch_size=1000)
-        | {"metrics": ["accuracy", "auc"], "data": {"validation": {"rows": [[0, 20_000]]}}},
-        21_000,
+        mlp(SIZES, LOSS, epochs=4, batch_size=1000)
+        | {"metrics": ["accuracy", "auc"], "data": {"validation": {"rows": [[0, 70_000]]}}},
+        71_000,
     ),
 ]  # fmt: skip
 
@@ -315,6 +316,18 @@ def test_a_run_that_is_broken_off_goes_on(
     x, y = data_for(rows, SIZES[0], SIZES[-1], LOSS)
     whole = play(browser_page, spec, x, y, ("run", {}), ("weightsFile",), ("checkpoint",), thread=thread)
     found = browser_page.call(PAGE, "brokenOff", spec, x, y, how, {"thread": thread})
+    assert found["times"] >= 1
+    assert found["history"] == whole["history"]
+    assert found["weights"].tobytes() == whole["results"][1].tobytes()
+    assert found["checkpoint"].tobytes() == whole["results"][2].tobytes()
+
+
+@pytest.mark.parametrize(("spec", "rows"), BROKEN_OFF[1:], ids=["long step", "long validation"])
+def test_a_run_that_is_broken_off_goes_on_elsewhere(browser_page: BrowserPage, spec: Spec, rows: int):
+    """Its checkpoint knows of a validation that has begun: the curve has each point once, and the end is the same."""
+    x, y = data_for(rows, SIZES[0], SIZES[-1], LOSS)
+    whole = play(browser_page, spec, x, y, ("run", {}), ("weightsFile",), ("checkpoint",))
+    found = browser_page.call(PAGE, "brokenOffElsewhere", spec, x, y)
     assert found["times"] >= 1
     assert found["history"] == whole["history"]
     assert found["weights"].tobytes() == whole["results"][1].tobytes()
