@@ -31,6 +31,7 @@ def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
         "dataset_id": job.dataset_id,
         "parent_id": job.parent_id,
         "queue": job.queue,
+        "needs_hardware": job.needs_hardware,
         "created_at": time_text(job.created_at),
         "started_at": time_text(job.started_at),
         "ended_at": time_text(job.ended_at),

@@ -9,7 +9,7 @@ import { toNumber } from "./format.js";
  * @typedef {"queued" | "running" | "succeeded" | "failed" | "cancelled" | "aborted"} State
  * @typedef {{id: string, kind?: "train" | "predict", name: string, tags: Record<string, string>, state: State, cause: string | null,
  *   message: string | null, failure: Record<string, unknown> | null, step: number, total_steps: number | null,
- *   metrics: Record<string, number | string | null>, queue: string, dataset_id: string | null, created_at: string, started_at: string | null,
+ *   metrics: Record<string, number | string | null>, queue: string, needs_hardware: boolean, dataset_id: string | null, created_at: string, started_at: string | null,
  *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
  *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>,
  *   attempts: import("./attempts.js").Attempt[], max_attempts: number}} Job

@@ -31,7 +31,7 @@ function row(job, now) {
     make("td", { class: "run" },
       make("a", { class: "name", href: `/runs/${encodeURIComponent(job.id)}` }, job.name || job.id),
       job.name && make("small", {}, job.id)),
-    make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job.queue, workers)))),
+    make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job, workers)))),
     make("td", { class: "number" }, formatNumber(job.metrics.loss)),
     make("td", { class: "number" }, formatPercent(job.metrics.val_accuracy)),
     make("td", {}, rendererLabel(job)),

@@ -23,13 +23,14 @@ export function present(workers, now) {
 
 /**
  * Why a queued job waits, in a few words.
- * @param {string} queue the job's
+ * @param {{queue: string, needs_hardware: boolean}} job
  * @param {Worker[]} workers all that are there
  */
-export function waitingFor(queue, workers) {
-  const own = workers.filter((worker) => worker.queue === queue);
+export function waitingFor(job, workers) {
+  const own = workers.filter((worker) => worker.queue === job.queue);
   const usable = own.filter(({ state, draining }) => !draining && state !== "broken" && state !== "draining");
   if (!own.length) return "no worker is running";
+  if (usable.length && job.needs_hardware && usable.every(({ software }) => software)) return "no worker can take this job: it needs a GPU";
   if (usable.length) return "waiting for a worker";
   const broken = own.filter(({ state }) => state === "broken").length;
   return `no worker can take this job: ${broken === own.length ? "all broken" : broken ? "broken or draining" : "all draining"}`;

@@ -164,7 +164,20 @@ WORKER: dict[str, Any] = {
 )
 def test_a_queued_run_says_what_it_waits_for(workers: list[dict[str, Any]], expected: str):
     told = [{**WORKER, **worker} for worker in workers]
-    assert node.call("/api/static/workers.js", "waitingFor", "gpu", told) == expected
+    job = {"queue": "gpu", "needs_hardware": False}
+    assert node.call("/api/static/workers.js", "waitingFor", job, told) == expected
+
+
+def test_a_run_that_needs_a_gpu_says_so():
+    """Where the workers that may take it have none; not where one has."""
+    job = {"queue": "gpu", "needs_hardware": True}
+    soft, hard = (
+        {"queue": "gpu", "state": "idle", "draining": False, "software": software}
+        for software in (True, False)
+    )
+    waiting = ("/api/static/workers.js", "waitingFor", job)
+    assert node.call(*waiting, [soft]) == "no worker can take this job: it needs a GPU"
+    assert node.call(*waiting, [soft, hard]) == "waiting for a worker"
 
 
 def test_equal_workers_are_shown_together():
