@@ -11,14 +11,13 @@ from safetensors.numpy import save
 
 from texelgrad.datasets import NamedArray, read_upload
 from texelgrad.errors import Fault, Invalid
-from texelgrad.exports import to_onnx, to_tfjs
 from texelgrad.inputs import MAX_INPUTS
 from texelgrad.normalize import normalized, tensors_of
 from texelgrad.rows import Columns
 from texelgrad.shapes import ArrayInfo, Stats, data_faults, estimate
 from texelgrad.spec import check_spec, parse_spec
 
-from .test_exports import predicted_by_onnxruntime, predicted_by_tfjs
+from .test_exports import predicted_by_onnxruntime, predicted_by_tfjs, to_onnx, to_tfjs
 from .test_formats import SETTINGS
 from .test_network import infer, plain
 from tests.kernels.cnns import FLATTEN, Layer, cnn, conv, dense, embedding, pool, several_for, weights_of
