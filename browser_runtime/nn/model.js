@@ -59,7 +59,7 @@ export class Model {
     /** In the order of the layers. @type {Buffer[]} */
     this.buffers = [];
     /** Of each input tensor whose numbers are looked up: how many there are to look up at least. @type {Record<string, number>} */
-    this.lookups = {};
+    this.lookups = Object.create(null); // an input may be called as what every object has
     /** Rows that a batch must have at least. */
     this.leastRows = 1;
     /** Tensor of the last layer's output. */

@@ -66,7 +66,7 @@ export function normalized(normalization, source) {
 }
 
 /** All inputs as the network sees them. @param {Normalizations} normalizations @param {Record<string, ArraySource>} x by name */
-export const normalizedInputs = (normalizations, x) => mapValues(x, (source, name) => normalized(normalizations[name], source));
+export const normalizedInputs = (normalizations, x) => mapValues(x, (source, name) => normalized(Object.hasOwn(normalizations, name) ? normalizations[name] : undefined, source));
 
 /** Mean and deviation of each column. */
 class Moments {

@@ -132,6 +132,26 @@ def test_weights_of_another_run(browser_page: BrowserPage):
     }
 
 
+def test_names_that_every_object_has(browser_page: BrowserPage):
+    """An input may be called constructor: it is normalised where that is asked for, and not where it is not."""
+    inputs = {"constructor": (3,), "toString": (2,)}
+    layers = [
+        dense(4, "tanh", inputs=["constructor"], name="valueOf"),
+        embedding(5, 2, inputs=["toString"]), FLATTEN | {"name": "read"},
+        {"type": "concat", "inputs": ["valueOf", "read"]}, dense(1),
+    ]  # fmt: skip
+    spec: Spec = cnn(inputs, layers, "mse", optimizer="sgd", steps=3)
+    x, y = several_for(spec, 9), np.ones((9, 1), np.float32)
+    for normalize, wanted in (("none", None), ("standard", {"constructor"})):
+        changed = spec | {"data": {"normalize": normalize}}
+        played = play(browser_page, changed, ("run", {}), ("getWeights",), ("predict", x), x=x, y=y)
+        record = played["record"]["normalization"]
+        assert (record and set(record)) == wanted
+        _, weights, predicted = played["results"]
+        expected = forward(spec, weights, ready(of_record(played["record"]), x))
+        np.testing.assert_allclose(predicted, expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max())
+
+
 SHORT = {name: each[:5] for name, each in X.items()}
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "nothing": (None, "data.x.image", "must be"),
