@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from texelgrad.datasets import NamedArray, read_upload
@@ -200,6 +202,29 @@ def test_memory_is_that_of_the_page(rows: int, weighted: bool):
     assert made.texture_bytes is not None
     assert exact["textureBytes"] <= made.texture_bytes <= 2 * exact["textureBytes"]
     assert (made.parameters, made.total_steps) == (exact["parameters"], exact["totalSteps"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    shapes=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple), min_size=1, max_size=8),
+    rows=st.integers(2, 3000),
+    batch=st.integers(1, 200),
+)
+def test_memory_of_any_inputs(shapes: list[tuple[int, ...]], rows: int, batch: int):
+    """Each read flat, all joined: within twice what the page allocates."""
+    inputs = {f"i{number}": shape for number, shape in enumerate(shapes)}
+    flats = [FLATTEN | {"name": f"f{number}", "inputs": [f"i{number}"]} for number in range(len(shapes))]
+    joined = [{"type": "concat", "inputs": [str(flat["name"]) for flat in flats]}] if len(flats) > 1 else []
+    spec = parse_spec(plain(cnn(inputs, [*flats, *joined, dense(3)], "mse", batch_size=min(batch, rows))))
+    given = {name: ArrayInfo("float32", (rows, *shape), PLAIN) for name, shape in inputs.items()}
+    made = estimate(spec, given | {"y": ArrayInfo("float32", (rows, 3), PLAIN)})
+    data = {
+        "x": {name: {"shape": [rows, *shape]} for name, shape in inputs.items()},
+        "y": {"shape": [rows, 3]},
+    }
+    exact = call("/browser_runtime/train/estimate.js", "estimate", spec.model_dump(), data)
+    assert made.texture_bytes is not None
+    assert exact["textureBytes"] <= made.texture_bytes <= 2 * exact["textureBytes"]
 
 
 @pytest.mark.parametrize("normalize", [False, True])
