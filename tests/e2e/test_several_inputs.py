@@ -71,6 +71,10 @@ def test_two_inputs(stack: Stack, tmp_path: Path):
     assert set(job["normalization"]) == {"image"}, "a word is looked up"
     weights = client.weights(job["id"])
     assert weights["image.offset"].tolist() == job["normalization"]["image"]["offset"]
+    again = client.weights(client.train(spec)["id"])
+    assert {name: values.tobytes() for name, values in again.items()} == {
+        name: values.tobytes() for name, values in weights.items()
+    }
 
     other = data_for(100, 2)
     unlabelled = {name: other[name] for name in ("image", "word")}
