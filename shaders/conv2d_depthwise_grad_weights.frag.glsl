@@ -5,6 +5,7 @@
 // Padding is written as 0. Requires ROWS <= 4: then a fragment's rows are of one tap.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/epilogue.glsl"
+#include "lib/share.glsl"
 #include "lib/taps.glsl"
 
 void main() {
@@ -18,9 +19,8 @@ void main() {
   vec4 total = vec4(0.);
 
   int lines = (uRows + 3) / 4 * OUTPUT.x;
-  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
-  int share = (lines + SPLITS - 1) / SPLITS;
-  int first = min(split * share, lines), last = min(first + share, lines);
+  ivec2 share = shareOf(lines, split);
+  int first = share.x, last = share.y;
   // A tap has one row; the 3 that pad it are whole fragments where ROWS is below 4.
   if (!isBias && group * ROWS % 4 != 0) last = first;
   for (int line = first; line < last; line++) {

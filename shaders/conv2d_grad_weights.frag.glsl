@@ -7,6 +7,7 @@
 // fill their texels; else conv2d_grouped_grad_weights.
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/epilogue.glsl"
+#include "lib/share.glsl"
 #include "lib/taps.glsl"
 
 void main() {
@@ -27,9 +28,8 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * grid.x;
-  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
-  int share = (lines + SPLITS - 1) / SPLITS;
-  int first = min(split * share, lines), last = min(first + share, lines);
+  ivec2 share = shareOf(lines, split);
+  int first = share.x, last = share.y;
   for (int line = first; line < last; line++) {
     int m = line / grid.x * 4;
     int window = line % grid.x;

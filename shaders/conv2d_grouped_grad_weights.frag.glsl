@@ -6,6 +6,7 @@
 // Reference: browser_runtime/reference/conv2d.js
 #include "lib/epilogue.glsl"
 #include "lib/groups.glsl"
+#include "lib/share.glsl"
 #include "lib/taps.glsl"
 
 void main() {
@@ -23,9 +24,8 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * OUTPUT.x;
-  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
-  int share = (lines + SPLITS - 1) / SPLITS;
-  int start = min(split * share, lines), last = min(start + share, lines);
+  ivec2 share = shareOf(lines, split);
+  int start = share.x, last = share.y;
   for (int line = start; line < last; line++) {
     int window = line % OUTPUT.x;
     int y = window * STRIDE.x + offset.x;

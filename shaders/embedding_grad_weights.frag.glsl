@@ -6,6 +6,7 @@
 // Padding is written as 0.
 // Reference: browser_runtime/reference/embedding.js
 #include "lib/epilogue.glsl"
+#include "lib/share.glsl"
 
 void main() {
   ivec2 place = fragmentPlace();
@@ -17,9 +18,8 @@ void main() {
   EACH_ROW(CLEAR_TOTAL)
 
   int lines = (uRows + 3) / 4 * X_TEXELS_PER_ROW;
-  // Not lines * split / SPLITS: of long batches that product is more than an int holds.
-  int share = (lines + SPLITS - 1) / SPLITS;
-  int first = min(split * share, lines), last = min(first + share, lines);
+  ivec2 share = shareOf(lines, split);
+  int first = share.x, last = share.y;
   for (int line = first; line < last; line++) {
     int m = line / X_TEXELS_PER_ROW * 4;
     int texel = line % X_TEXELS_PER_ROW;
