@@ -16,11 +16,13 @@ _ORDER_BYTES = 4  # R32I
 _ROW_ALIGNMENT = 16
 _RENDER_TARGETS = 8
 _LAYERS = 4  # rows that one fragment writes
-_MAX_SLOTS = 64
+_MAX_SLOTS = 32
+_FEW_SLOTS = 8
 _ROW_LOSS_BYTES = 8 << 20
-_TELEMETRY_LINES = 64
+_TELEMETRY_LINES = 24
 _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
+_FEW_FRAGMENTS = 128
 _MAX_SPLITS = 4096  # parts of a gradient that an update can add
 _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
@@ -80,15 +82,15 @@ def texture_bytes(sizes: Sizes) -> int:
             total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
-    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, and a small one between two large ones
-    # may find the textures of both taken. Folded and plain tensors share no texture.
+    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, three where one waits to be
+    # merged, and a small one between two large ones may find the textures of both taken. Folded and plain tensors share no texture.
     outputs = [
         columns
         for layer in sizes.layers
         for columns in (
             *([layer.sums.sets] if layer.sums and layer.sums.sets else []),
             *([patches[layer.index]] if patches[layer.index] else []),
-            *[texels(layer.output)] * layer.stored,
+            *[texels(layer.output)] * (layer.stored + (layer.winners and layer.trained)),
         )
     ]
     dips = [
@@ -96,24 +98,27 @@ def texture_bytes(sizes: Sizes) -> int:
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
     ]
     total += sum(_tensor(batch, columns) for columns in outputs)
+    alive = 3 if any(layer.merges for layer in sizes.layers) else 2
     for folded in (False, True):
         for rows in (batch, stage):
             largest = sorted(
                 (columns for columns in outputs if _is_folded(rows, columns) is folded), reverse=True
-            )[:2]
+            )[:alive]
             total += sum(_tensor(rows, columns) for columns in largest)
     total += _tensor(stage, max(dips))
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
-    for rows, textures, one_a_row in (
-        (batch, 1, by_row and columns > _SHORT_ROW),  # losses
-        (stage, 2, by_row),  # losses and hits
+    passes = min(_MAX_SLOTS, max(_FEW_SLOTS, math.ceil(sizes.validation_rows / stage)))
+    together = 4 if batch // 4 * columns >= _FEW_FRAGMENTS else 1  # rows whose losses share a texel, on a GPU
+    for rows, textures, most, one_a_row, lanes in (
+        (batch, 1, _MAX_SLOTS, by_row and columns > _SHORT_ROW, together),  # losses
+        (stage, 2, passes, by_row, 4),  # losses and hits
     ):
-        of_rows = rows if one_a_row else rows // 4 * columns
-        slots = max(1, min(_MAX_SLOTS, _ROW_LOSS_BYTES // (of_rows * _TEXEL_BYTES)))
-        parts = 2 * math.ceil(of_rows / _TEXELS_OF_PART)
+        of_rows = rows if one_a_row else rows // lanes * columns
+        slots = max(1, min(most, _ROW_LOSS_BYTES // (of_rows * _TEXEL_BYTES)))
+        parts = 2 * math.ceil(of_rows / _TEXELS_OF_PART) if of_rows > _TEXELS_OF_PART else 1
         total += textures * _folded(of_rows, slots, _TEXEL_BYTES)
         total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
         total += _tensor(rows, 1, 1) if one_a_row else 0

@@ -104,6 +104,8 @@ class LayerShape:
         False  # whether what its windows hold may be stored side by side, as the channels of a pixel
     )
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
+    winners: bool = False  # whether its gradient needs to know, for each output, which element it was
+    merges: bool = False  # whether it reads several values, of which one waits for another
     sums: Sums | None = None  # of a normalization
     index: int = 0  # of the layer in the model
     trained: bool = (

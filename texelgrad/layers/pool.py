@@ -27,7 +27,7 @@ from texelgrad.layers.window import Padding, Padding1d, slide
 class _Pool2d(LayerBase):
     """One value a channel and place of a window."""
 
-    _stored: ClassVar[int] = 1
+    _winners: ClassVar[bool] = False
 
     size: Pair
     stride: Pair | None = Field(default=None, description="Defaults to the size.")
@@ -49,7 +49,7 @@ class _Pool2d(LayerBase):
             message = "a window may not lie in the padding alone"
             raise Refused(Fault(f"{field}.padding", message, self.padding, f"below the size {list(window)}"))
         output = (*size, shape[2])
-        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+        return LayerShape(shape, output, winners=self._winners), Value(output, output)
 
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
         """Trips over a window."""
@@ -60,7 +60,7 @@ class MaxPool2d(_Pool2d):
     """Largest element of each window."""
 
     type: Literal["max_pool2d"]
-    _stored: ClassVar[int] = 2  # with the winner of each window
+    _winners: ClassVar[bool] = True
 
 
 class AvgPool2d(_Pool2d):
@@ -72,7 +72,7 @@ class AvgPool2d(_Pool2d):
 class _Pool1d(LayerBase):
     """One value a channel and place of a window over a sequence."""
 
-    _stored: ClassVar[int] = 1
+    _winners: ClassVar[bool] = False
 
     size: Extent
     stride: Extent | None = Field(default=None, description="Defaults to the size.")
@@ -95,7 +95,7 @@ class _Pool1d(LayerBase):
             message = "a window may not lie in the padding alone"
             raise Refused(Fault(f"{field}.padding", message, self.padding, f"below the size {self.size}"))
         output = (places, channels)
-        return LayerShape((length, channels), output, stored=self._stored), Value(output, output)
+        return LayerShape((length, channels), output, winners=self._winners), Value(output, output)
 
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:  # noqa: ARG002
         """Trips over a window."""
@@ -106,7 +106,7 @@ class MaxPool1d(_Pool1d):
     """Largest element of each window over a sequence."""
 
     type: Literal["max_pool1d"]
-    _stored: ClassVar[int] = 2  # with the winner of each window
+    _winners: ClassVar[bool] = True
 
 
 class AvgPool1d(_Pool1d):
@@ -118,13 +118,13 @@ class AvgPool1d(_Pool1d):
 class _GlobalPool1d(LayerBase):
     """One value a channel: a row of each sequence."""
 
-    _stored: ClassVar[int] = 1
+    _winners: ClassVar[bool] = False
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """One window over the whole sequence."""
         shape = sequence_shape(values[0], self, field)
         output = (shape[1],)
-        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+        return LayerShape(shape, output, winners=self._winners), Value(output, output)
 
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
         """Trips over a window."""
@@ -135,7 +135,7 @@ class GlobalMaxPool1d(_GlobalPool1d):
     """Largest element of each channel of a sequence."""
 
     type: Literal["global_max_pool1d"]
-    _stored: ClassVar[int] = 2  # with the winner of each window
+    _winners: ClassVar[bool] = True
 
 
 class GlobalAvgPool1d(_GlobalPool1d):
@@ -147,13 +147,13 @@ class GlobalAvgPool1d(_GlobalPool1d):
 class _GlobalPool2d(LayerBase):
     """One value a channel: a row of each image."""
 
-    _stored: ClassVar[int] = 1
+    _winners: ClassVar[bool] = False
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """One window over the whole image."""
         shape = image_shape(values[0], self, field)
         output = (shape[2],)
-        return LayerShape(shape, output, stored=self._stored), Value(output, output)
+        return LayerShape(shape, output, winners=self._winners), Value(output, output)
 
     def limit_faults(self, shape: LayerShape, field: str) -> Iterator[Fault]:
         """Trips over a window."""
@@ -164,7 +164,7 @@ class GlobalMaxPool2d(_GlobalPool2d):
     """Largest element of each channel."""
 
     type: Literal["global_max_pool2d"]
-    _stored: ClassVar[int] = 2  # with the winner of each window
+    _winners: ClassVar[bool] = True
 
 
 class GlobalAvgPool2d(_GlobalPool2d):

@@ -21,7 +21,10 @@ const RING_SHARE = 1 / 16;
 /** Bytes of numbers that are held outside of textures, at most. */
 export const MAX_HELD_BYTES = 2 ** 32;
 /** Lines of the telemetry texture: each holds the sums of one such draw. */
-export const TELEMETRY_LINES = 64;
+export const TELEMETRY_LINES = 24;
+/** Batches in flight whose row losses are kept until one draw sums them all: of training, and of an evaluation that is short. */
+const MAX_SLOTS = 32;
+const FEW_SLOTS = 8;
 /** Texels of row losses that one fragment sums. */
 const TEXELS_OF_PART = 4096;
 
@@ -154,17 +157,17 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
 
   /** @type {number[]} */
   const shared = [];
-  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source) => {
+  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source, mostSlots = MAX_SLOTS) => {
     const fixed = new Map(places);
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
     const phase = plan.phases[name];
     const { maxDrawBuffers, maxArrayLayers } = limits;
-    const lowering = new Lowering({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows: alignedRows, shared, fixed, phase });
+    const lowering = new Lowering({ arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows: alignedRows, shared, fixed, phase });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };
   };
   const train = lowerPhase("train", batch, "epoch");
-  const evaluate = lowerPhase("evaluate", stage, "stage");
+  const evaluate = lowerPhase("evaluate", stage, "stage", Math.min(MAX_SLOTS, Math.max(FEW_SLOTS, ceilDiv(rows.validation, stage))));
   const predict = lowerPhase("predict", stage, "stage");
   places.set("output", predict.lowering.place(plan.output));
   for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);

@@ -9,8 +9,7 @@ import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment } from "./layou
 /** @import { Layout } from "./layout.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 
-/** Batches in flight whose row losses are kept until one draw sums them all. */
-const MAX_SLOTS = 64;
+/** Of the row losses of all batches in flight, which are kept until one draw sums them. */
 const ROW_LOSS_BYTES = 8 << 20;
 
 /** The slot of what is not stored. */
@@ -33,17 +32,17 @@ export class Lowering {
    * @param {number} context.maxDrawBuffers
    * @param {RowsWanted} context.wanted
    * @param {number} context.batchRows aligned rows of a batch
-   * @param {number} context.maxArrayLayers
+   * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, maxArrayLayers, wanted, batchRows, shared, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
     this.batchRows = batchRows;
-    this.maxArrayLayers = maxArrayLayers;
+    this.mostSlots = mostSlots;
     /** Batches in flight: as many as the row losses may keep. */
     this.slots = 0;
     this.shared = shared;
@@ -158,7 +157,7 @@ export class Lowering {
 
   /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
   writeRows(alias, name, domain) {
-    this.slots ||= Math.max(1, Math.min(MAX_SLOTS, this.maxArrayLayers, Math.floor(ROW_LOSS_BYTES / (domain.texels * 16))));
+    this.slots ||= Math.max(1, Math.min(this.mostSlots, Math.floor(ROW_LOSS_BYTES / (domain.texels * 16))));
     const layout = { ...domain, layers: this.slots };
     let place = this.places.get(name);
     if (!place) {
