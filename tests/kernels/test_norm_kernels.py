@@ -42,6 +42,11 @@ NETS: dict[str, Net] = {
     ]),
     "frozen batches": ((5, 4, 3), [conv(5, 2, "tanh"), norm("batch", "tanh", trainable=False), conv(4, 2, "tanh"), norm("batch", "tanh", trainable=False), FLATTEN, dense(3)]),
     "frozen gammas": ((5, 4, 3), [conv(6, 2, "tanh"), norm("group", "tanh", groups=2, trainable=False), norm("layer", trainable=False), FLATTEN, dense(3)]),
+    "flattened layer": ((3, 2, 3), [conv(5, (2, 1), "tanh"), FLATTEN, norm("layer", "tanh"), dense(3)]),
+    "flattened groups": ((3, 2, 3), [conv(5, (2, 1), "tanh"), FLATTEN, norm("group", "tanh", groups=4), dense(3)]),
+    "flattened batch": ((3, 2, 3), [conv(5, (2, 1), "tanh"), FLATTEN, norm("batch", "tanh"), dense(3)]),
+    "flattened frozen batch": ((3, 3, 5), [conv(6, 2, "tanh"), FLATTEN, norm("batch", "tanh", trainable=False), dense(3)]),
+    "flattened input": ((3, 2, 6), [FLATTEN, norm("group", "tanh", groups=3), dense(3)]),
     "all in a row": ((4, 3, 5), [norm("batch"), norm("layer", "tanh"), norm("group", "tanh", groups=5), norm("batch", "tanh"), FLATTEN, dense(3)]),
 }  # fmt: skip
 
@@ -166,7 +171,7 @@ def test_long_batches(browser_page: BrowserPage):
     check(browser_page, ((3,), [dense(2100), norm("layer", "tanh"), dense(2)]), 5)
 
 
-QUICK_GRADIENTS = ("layer of pixels", "group", "residual", "frozen batches", "layer")
+QUICK_GRADIENTS = ("layer of pixels", "group", "residual", "frozen batches", "layer", "flattened layer")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ NETS: dict[str, tuple[list[int], list[dict[str, Any]]]] = {
     "transposed, dilated": ([3, 4, 2], [{"type": "conv2d_transpose", "filters": 3, "kernel": [2, 3], "stride": [1, 2], "dilation": [2, 1], "padding": "same"}, FLAT, DENSE]),
     "batch norm": ([5, 4, 3], [{"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "batch_norm", "activation": "relu", "eps": 0.01}, FLAT, {"type": "dense", "units": 5}, {"type": "batch_norm"}, DENSE]),
     "layer norm": ([5, 4, 3], [{"type": "layer_norm"}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "layer_norm", "eps": 0.1}, FLAT, {"type": "dense", "units": 5}, {"type": "layer_norm", "activation": "tanh"}, DENSE]),
+    "norms of flattened images": ([5, 4, 3], [{"type": "conv2d", "filters": 4, "kernel": 2}, FLAT, {"type": "layer_norm"}, {"type": "group_norm", "groups": 3, "activation": "tanh"}, {"type": "batch_norm"}, DENSE]),
     "group norm": ([5, 4, 6], [{"type": "group_norm", "groups": 3}, {"type": "conv2d", "filters": 4, "kernel": 2}, {"type": "group_norm", "groups": 2, "activation": "relu"}, FLAT, {"type": "dense", "units": 8}, {"type": "group_norm", "groups": 2}, DENSE]),
     "dropout": ([5], [{"type": "dropout", "rate": 0.5}, DENSE, {"type": "dropout", "rate": 0.2}]),
     "dropout beside": ([5], [

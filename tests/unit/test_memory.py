@@ -119,6 +119,7 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "group norm alone": ((40, 40, 1), [{"type": "group_norm", "groups": 1}, FLATTEN, dense(2)]),
     "batch norm": ((30,), [dense(64), {"type": "batch_norm", "activation": "relu"}, dense(64), {"type": "batch_norm"}, dense(2)]),
     "batch norm of images": ((24, 24, 3), [conv(16, padding="same"), {"type": "batch_norm", "activation": "relu"}, conv(8, padding="same"), {"type": "batch_norm"}, pool(), FLATTEN, dense(2)]),
+    "norms of flattened images": ((12, 12, 3), [conv(6), FLATTEN, {"type": "layer_norm"}, {"type": "group_norm", "groups": 2, "activation": "relu"}, {"type": "batch_norm"}, dense(2)]),
     "norms of one channel": ((9, 9, 1), [{"type": "batch_norm"}, {"type": "group_norm", "groups": 1}, {"type": "layer_norm"}, FLATTEN, dense(2)]),
     "residual mlp": ((30,), [dense(64, "relu"), dense(64, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(64), add("add_1", "dense_3", "dense_1"), dense(2)]),
 }  # fmt: skip

@@ -172,8 +172,6 @@ REFUSED: list[tuple[tuple[int, ...], list[Layer], str, str]] = [
     (IMAGE, [{"type": "layer_norm", "eps": 0}], "model.layers.0.eps", "1e-12"),
     (IMAGE, [{"type": "batch_norm", "momentum": 1.5}], "model.layers.0.momentum", "1"),
     (IMAGE, [{"type": "layer_norm", "momentum": 0.1}], "model.layers.0.momentum", "eps"),
-    *[(IMAGE, [conv(2), FLATTEN, {"type": kind}], "model.layers.2", "can't take a flattened image") for kind in ("layer_norm", "batch_norm")],
-    (IMAGE, [conv(2), FLATTEN, {"type": "group_norm", "groups": 2}], "model.layers.2", "can't take a flattened image"),
     # graphs
     (IMAGE, [conv(2), conv(2, inputs=["conv2d_3"])], "model.layers.1.inputs.0", "is no earlier layer"),
     (IMAGE, [conv(2, name="a", inputs=["a"])], "model.layers.0.inputs.0", "is no earlier layer"),

@@ -9,7 +9,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import MAX_TRIPS, Activation, LayerShape, Refused, Shape, Sums, Trainable, Value
+from texelgrad.layers.base import (
+    MAX_TRIPS,
+    Activation,
+    LayerShape,
+    Refused,
+    Shape,
+    Sums,
+    Trainable,
+    Value,
+    natural,
+)
 from texelgrad.spec_fields import Float32
 
 _BLOCK = 64  # texels or pixels that a fragment adds up before it goes on
@@ -24,23 +34,19 @@ class Norm(Trainable):
     activation: Activation = "linear"
 
     def normalized(self, values: Sequence[Value], sums: Sums) -> tuple[LayerShape, Value]:
-        """The shape stays; gamma and beta have a number a channel."""
-        (x,) = values
-        weights = (1, 1, sums.channels)
-        return LayerShape(x.held, x.held, weights, pixels=sums.pixels, sums=sums), x
+        """The shape stays; gamma and beta have a number a channel. A flattened image is moved."""
+        x = natural(values[0])
+        weights, moved = (1, 1, sums.channels), int(x.held != values[0].held)
+        return LayerShape(x.held, x.held, weights, pixels=sums.pixels, stored=1 + moved, sums=sums), x
 
     def tensors(self, shape: LayerShape) -> dict[str, Shape]:
         """gamma and beta."""
         return {"gamma": (shape.output[-1],), "beta": (shape.output[-1],)}
 
-    def pixels_and_channels(self, values: Sequence[Value], field: str) -> tuple[int, int]:
-        """Of a value, as held. Raises Refused for a flattened image."""
-        (x,) = values
-        if x.held[-1] != x.shape[-1]:
-            message = f"{self.kind} can't take a flattened image"
-            legal = "put it before the flatten, or behind a dense"
-            raise Refused(Fault(field, message, list(x.shape), legal))
-        return math.prod(x.held[:-1]), x.held[-1]
+    def pixels_and_channels(self, values: Sequence[Value]) -> tuple[int, int]:
+        """Of what is normalized."""
+        held = natural(values[0]).held
+        return math.prod(held[:-1]), held[-1]
 
 
 class SampleNorm(Norm):
@@ -61,9 +67,9 @@ class LayerNorm(SampleNorm):
 
     type: Literal["layer_norm"]
 
-    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:  # noqa: ARG002
         """A set for each pixel."""
-        pixels, channels = self.pixels_and_channels(values, field)
+        pixels, channels = self.pixels_and_channels(values)
         return self.normalized(values, Sums(pixels, channels, own=channels, sets=pixels))
 
 
@@ -79,7 +85,7 @@ class GroupNorm(SampleNorm):
             message = f"{self.groups} groups can't share {values[0].shape[-1]} channels evenly"
             legal = "a divisor of the channels"
             raise Refused(Fault(f"{field}.groups", message, self.groups, legal))
-        pixels, channels = self.pixels_and_channels(values, field)
+        pixels, channels = self.pixels_and_channels(values)
         own = channels // self.groups
         texels = texels_of_group(own, self.groups)
         parts = -(-pixels // part_pixels(pixels, texels))
@@ -98,9 +104,9 @@ class BatchNorm(Norm):
         default=0.1, description="Share of the new batch in the running statistics, as in PyTorch."
     )
 
-    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
+    def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:  # noqa: ARG002
         """Statistics of the batch; those of one value are none."""
-        return self.normalized(values, Sums(*self.pixels_and_channels(values, field)))
+        return self.normalized(values, Sums(*self.pixels_and_channels(values)))
 
     def tensors(self, shape: LayerShape) -> dict[str, Shape]:
         """The running statistics too."""

@@ -9,7 +9,7 @@ export const layers = {
   // Over the last axis: the values of a row, or the channels of a pixel.
   layer_norm: {
     inputs: ONE,
-    build: (model, layer, [x], field) => sampleNorm(model, layer, x, field, { groups: 1, pixelwise: true }),
+    build: (model, layer, [x]) => sampleNorm(model, layer, x, { groups: 1, pixelwise: true }),
   },
 
   // Over all axes but that some channels go together: each group by itself.
@@ -18,15 +18,15 @@ export const layers = {
     build(model, layer, [x], field) {
       const channels = /** @type {number} */ (x.shape.at(-1));
       if (channels % layer.groups !== 0) throw refuse(`${field}.groups`, `${layer.groups} groups can't share ${channels} channels evenly`);
-      return sampleNorm(model, layer, x, field, { groups: layer.groups, pixelwise: false });
+      return sampleNorm(model, layer, x, { groups: layer.groups, pixelwise: false });
     },
   },
 
   // Training normalizes by the batch and moves the running statistics towards it; evaluation, and a frozen layer, normalize by those.
   batch_norm: {
     inputs: ONE,
-    build(model, layer, [x], field) {
-      const { shape, pixels, channels } = extentOf(model, layer, x, field);
+    build(model, layer, [x]) {
+      const { tensor, shape, pixels, channels } = operandOf(model, layer, x);
       const w = scaleAndShift(model, layer, channels);
       const live = model.training && layer.trainable !== false;
       const running = {
@@ -42,34 +42,33 @@ export const layers = {
         statistics = Object.fromEntries(
           ["mean", "variance"].map((name) => [name, model.graph.add({ name: `${layer.name}.${name}`, kind: "statistics", shape: [channels], batched: false })]),
         );
-        model.graph.op("batch_norm_statistics", { x: x.tensor, ...running }, { ...statistics, ...running }, { ...attrs, momentum: layer.momentum });
+        model.graph.op("batch_norm_statistics", { x: tensor, ...running }, { ...statistics, ...running }, { ...attrs, momentum: layer.momentum });
       }
-      return { ...model.activated(layer, "batch_norm", { x: x.tensor, w, ...statistics }, shape, { ...attrs, live }), shape: x.shape };
+      return { ...model.activated(layer, "batch_norm", { x: tensor, w, ...statistics }, shape, { ...attrs, live }), shape: x.shape };
     },
   },
 };
 
 /**
- * @param {Model} model @param {any} layer @param {Value} x @param {string} field
+ * @param {Model} model @param {any} layer @param {Value} x
  * @param {{groups: number, pixelwise: boolean}} sets `pixelwise`: each pixel by itself
  * @returns {Value}
  */
-function sampleNorm(model, layer, x, field, { groups, pixelwise }) {
-  const { shape, pixels, channels } = extentOf(model, layer, x, field);
+function sampleNorm(model, layer, x, { groups, pixelwise }) {
+  const { tensor, shape, pixels, channels } = operandOf(model, layer, x);
   const w = scaleAndShift(model, layer, channels);
   const attrs = { pixels, channels, groups, pixelwise, eps: layer.eps };
   // Mean and inverse deviation of each set.
   const s = model.graph.add({ name: `${layer.name}.statistics`, kind: "activation", shape: [pixelwise ? pixels : groups, 2], batched: true });
-  model.graph.op("sample_norm_statistics", { x: x.tensor }, { s }, attrs);
-  return { ...model.activated(layer, "sample_norm", { x: x.tensor, s, w }, shape, attrs), shape: x.shape };
+  model.graph.op("sample_norm_statistics", { x: tensor }, { s }, attrs);
+  return { ...model.activated(layer, "sample_norm", { x: tensor, s, w }, shape, attrs), shape: x.shape };
 }
 
-/** @param {Model} model @param {any} layer @param {Value} x @param {string} field */
-function extentOf({ graph }, layer, x, field) {
-  const { shape } = graph.tensor(x.tensor);
-  const [pixels, channels] = [size(shape.slice(0, -1)), /** @type {number} */ (shape.at(-1))];
-  if (channels !== x.shape.at(-1)) throw refuse(field, `${layer.type} can't take a flattened image; put it before the flatten, or behind a dense`);
-  return { shape, pixels, channels };
+/** What is normalized, with all that is a channel as one: a flattened image is moved. @param {Model} model @param {any} layer @param {Value} value */
+function operandOf(model, layer, value) {
+  const { tensor } = model.natural(value, `${layer.name}.x`);
+  const { shape } = model.graph.tensor(tensor);
+  return { tensor, shape, pixels: size(shape.slice(0, -1)), channels: /** @type {number} */ (shape.at(-1)) };
 }
 
 /** gamma and beta: one parameter, beta its bias. @param {Model} model @param {any} layer @param {number} channels */
