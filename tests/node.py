@@ -73,3 +73,12 @@ def call(module_path: str, name: str, *arguments: Any) -> Any:
     if "error" in answer:
         raise NodeError(answer["error"])
     return decode(answer["value"])
+
+
+def estimates(spec: dict[str, Any], arrays: dict[str, Any]) -> list[dict[str, Any]]:
+    """The page's estimate of a spec on arrays of these shapes, on a software renderer and on a GPU."""
+    limits = {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256}
+    page = "/browser_runtime/train/estimate.js"
+    return [
+        call(page, "estimate", spec, arrays, limits | {"software": software}) for software in (True, False)
+    ]

@@ -16,9 +16,11 @@ _ORDER_BYTES = 4  # R32I
 _ROW_ALIGNMENT = 16
 _RENDER_TARGETS = 8
 _LAYERS = 4  # rows that one fragment writes
+_SLOTS = 64  # of training on a GPU, 32 on a software renderer
 _MAX_SLOTS = 32
 _FEW_SLOTS = 8
 _ROW_LOSS_BYTES = 8 << 20
+_ROUNDING_BYTES = 8 << 10  # of small textures, whose sides depend on how many rows a fragment writes
 _TELEMETRY_LINES = 24
 _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
@@ -61,7 +63,7 @@ def texture_bytes(sizes: Sizes) -> int:
     batch = _round_up(sizes.batch, _ROW_ALIGNMENT)
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
-    total = _data(sizes, batch, stage)
+    total = _ROUNDING_BYTES + _data(sizes, batch, stage)
     layers = _LAYERS
     while layers * (1 + sizes.states) > _RENDER_TARGETS:
         layers //= 2
@@ -82,7 +84,7 @@ def texture_bytes(sizes: Sizes) -> int:
             total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
-    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, three where one waits to be
+    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, more where some wait to be
     # merged, and a small one between two large ones may find the textures of both taken. Folded and plain tensors share no texture.
     outputs = [
         columns
@@ -98,7 +100,7 @@ def texture_bytes(sizes: Sizes) -> int:
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
     ]
     total += sum(_tensor(batch, columns) for columns in outputs)
-    alive = 3 if any(layer.merges for layer in sizes.layers) else 2
+    alive = 2 + max((min(layer.merges, 2) for layer in sizes.layers), default=0)
     for folded in (False, True):
         for rows in (batch, stage):
             largest = sorted(
@@ -113,7 +115,7 @@ def texture_bytes(sizes: Sizes) -> int:
     passes = min(_MAX_SLOTS, max(_FEW_SLOTS, math.ceil(sizes.validation_rows / stage)))
     together = 4 if batch // 4 * columns >= _FEW_FRAGMENTS else 1  # rows whose losses share a texel, on a GPU
     for rows, textures, most, one_a_row, lanes in (
-        (batch, 1, _MAX_SLOTS, by_row and columns > _SHORT_ROW, together),  # losses
+        (batch, 1, _SLOTS, by_row and columns > _SHORT_ROW, together),  # losses
         (stage, 2, passes, by_row, 4),  # losses and hits
     ):
         of_rows = rows if one_a_row else rows // lanes * columns

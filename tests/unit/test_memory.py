@@ -25,9 +25,8 @@ from tests.kernels.cnns import (
     pool,
     transpose,
 )
-from tests.node import call
+from tests.node import estimates
 
-LIMITS = {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256}
 SGD, MOMENTUM, ADAM = (
     {"type": "sgd", "lr": 0.1},
     {"type": "sgd", "lr": 0.1, "momentum": 0.9},
@@ -189,16 +188,7 @@ def check(
     names = {"x": "x", "y": "y", "weight": "w"}
     made = estimate(spec, {names[name]: ArrayInfo("float32", of, stats) for name, of in shapes.items()})
     arrays = {name: {"shape": list(of)} for name, of in shapes.items()}
-    planned = [
-        call(
-            "/browser_runtime/train/estimate.js",
-            "estimate",
-            spec.model_dump(),
-            arrays,
-            LIMITS | {"software": software},
-        )
-        for software in (True, False)
-    ]
+    planned = estimates(spec.model_dump(), arrays)
     for exact in planned:
         assert made.parameters == exact["parameters"]
         assert made.total_steps == exact["totalSteps"]

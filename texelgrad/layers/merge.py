@@ -21,7 +21,9 @@ class _Elementwise(LayerBase):
         alike = len({value.held[-1] for value in values}) == 1
         first = values[0] if alike else natural(values[0])
         moved = 0 if alike else sum(natural(value).held != value.held for value in values)
-        return LayerShape(first.held, first.held, stored=len(values) - 1 + moved, merges=True), first
+        return LayerShape(
+            first.held, first.held, stored=len(values) - 1 + moved, merges=len(values) - 1
+        ), first
 
 
 class Add(_Elementwise):
@@ -49,7 +51,7 @@ class Concat(LayerBase):
         )
         output = (*values[0].shape[:-1], sum(value.shape[-1] for value in values))
         # What is joined on the way stands beside it for a while; the gradient needs none of it.
-        shape = LayerShape(values[0].shape, output, stored=min(2, len(values) - 1), merges=True)
+        shape = LayerShape(values[0].shape, output, stored=min(3, len(values) - 1), merges=len(values) - 1)
         return shape, Value(output, output)
 
 

@@ -5,17 +5,19 @@
 /**
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
  * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: number}} RowsWanted
+ * `slots`: batches in flight whose row losses are kept until one draw sums them all.
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: number, slots?: number}} RowsWanted
  */
 
 /**
  * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
- * and has fragments enough of a large one to share more fetches among 8 rows. It waits less for samples that are fetched at once; a CPU only compiles longer.
+ * and has fragments enough of a large one to share more fetches among 8 rows; it waits less for samples that are fetched at once, where a CPU
+ * only compiles longer; and its steps are so short that summing the losses of 32 at a time instead of 64 would cost a tenth of them.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
-  software: { activation: 4, weight: 4, gradient: 8, samples: 4 },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16 },
+  software: { activation: 4, weight: 4, gradient: 8, samples: 4, slots: 32 },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, slots: 64 },
 };
 /** Fragments of a draw below which they are few, and from which on they are many. */
 const FEW_FRAGMENTS = 128;

@@ -22,9 +22,9 @@ const RING_SHARE = 1 / 16;
 export const MAX_HELD_BYTES = 2 ** 32;
 /** Lines of the telemetry texture: each holds the sums of one such draw. */
 export const TELEMETRY_LINES = 24;
-/** Batches in flight whose row losses are kept until one draw sums them all: of training, and of an evaluation that is short. */
-const MAX_SLOTS = 32;
+/** Batches in flight of an evaluation: as many as it has, from a few to many. */
 const FEW_SLOTS = 8;
+const MAX_SLOTS = 32;
 /** Texels of row losses that one fragment sums. */
 const TEXELS_OF_PART = 4096;
 
@@ -157,7 +157,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
 
   /** @type {number[]} */
   const shared = [];
-  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source, mostSlots = MAX_SLOTS) => {
+  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source, mostSlots = wanted.slots ?? MAX_SLOTS) => {
     const fixed = new Map(places);
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
     const phase = plan.phases[name];
