@@ -298,7 +298,7 @@ BROKEN_OFF: list[tuple[Spec, int]] = [
     (mlp(SIZES, LOSS, epochs=60, batch_size=5) | {"data": {"validation": {"fraction": 0.3}}}, 41),
     # A step of more batches than a chunk has, so that runs end in the middle of one.
     (mlp(SIZES, LOSS, steps=3, batch_size=1, accumulate_steps=3000) | {"data": {"validation": {"rows": [[0, 41]]}}}, 3041),
-    # A validation whose outputs are read in two chunks, each of at most 64 batches.
+    # A validation whose outputs are read in two chunks, each of at most 32 batches.
     (
         mlp(SIZES, LOSS, epochs=4, batch_size=1000)
         | {"metrics": ["accuracy", "auc"], "data": {"validation": {"rows": [[0, 70_000]]}}},
@@ -308,7 +308,10 @@ BROKEN_OFF: list[tuple[Spec, int]] = [
 
 
 @pytest.mark.parametrize(("spec", "rows"), BROKEN_OFF, ids=["epochs", "long step", "long validation"])
-@pytest.mark.parametrize(("how", "thread"), [("abort", "worker"), ("abort", "inline"), ("throw", "worker")])
+@pytest.mark.parametrize(
+    ("how", "thread"),
+    [("abort", "worker"), pytest.param("abort", "inline", marks=pytest.mark.full), ("throw", "worker")],
+)
 def test_a_run_that_is_broken_off_goes_on(
     browser_page: BrowserPage, spec: Spec, rows: int, how: str, thread: str
 ):
