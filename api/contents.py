@@ -21,13 +21,14 @@ from texelgrad.models import CHUNK_BYTES
 from texelgrad.quota import check_bytes, check_disk
 from texelgrad.repository import uploads
 from texelgrad.rows import Columns
+from texelgrad.spec_forms import LABEL_WORDS, is_label
 from texelgrad.store import store_dataset
 
 routes = Routes("contents")
 _MAX_BYTES = 8192
 _MEMORY_BYTES = 8 << 20
 _FIELDS = ("name", "size", "format", "target", "weight")
-_no_text = Fault("name", "is no text", None, "1 to 200 printable")
+_no_text = Fault("name", "is no text", None, LABEL_WORDS)
 
 
 @routes.post("/datasets/announce", "Announce a data set that comes in pieces")
@@ -114,9 +115,9 @@ def _announcement(body: Any) -> tuple[str, int, str | None, Columns]:
         faults.append(Fault("format", "is unknown", str(format_name)[:100], ", ".join(FORMATS)))
     faults += name_faults(name) if isinstance(name, str) else [_no_text]
     faults += [
-        Fault(field, "is no name of a column", None, "text")
+        Fault(field, "is no name of a column", None, LABEL_WORDS)
         for field, column in columns.items()
-        if column is not None and (not isinstance(column, str) or len(column) > 1000 or "\0" in column)
+        if column is not None and not (isinstance(column, str) and is_label(column))
     ]
     if faults:
         raise Invalid(faults)

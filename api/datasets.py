@@ -22,7 +22,7 @@ from texelgrad.quota import check_disk
 from texelgrad.repository import datasets as repository
 from texelgrad.repository import uploads
 from texelgrad.rows import Columns
-from texelgrad.spec_forms import is_label
+from texelgrad.spec_forms import LABEL_WORDS, is_label
 from texelgrad.store import read_rows, store_dataset
 
 routes = Routes("datasets")
@@ -77,8 +77,7 @@ def name_faults(name: str) -> list[Fault]:
     """What is wrong with a data set's name."""
     if is_label(name):
         return []
-    legal = "1 to 200 characters, no control characters"
-    return [Fault("name", "is too long or has control characters", name[:200], legal)]
+    return [Fault("name", "is too long or can't be shown", name[:200], LABEL_WORDS)]
 
 
 def _arrays(given: dict[str, str]) -> tuple[list[NamedArray], str]:

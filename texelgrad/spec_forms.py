@@ -28,9 +28,15 @@ WORDS = {
     TIME: "a time with an offset, such as 2027-01-31T18:00:00Z",
 }
 
-_CONTROL = re.compile(f"[{_UNSHOWN}]")
+_UNSHOWABLE = re.compile(rf"[{_UNSHOWN}\ud800-\udfff]")
+"""Surrogates too: JSON can name half a character, which no UTF-8 holds, and so no database. A spec's texts have none
+anyway, and its forms are also JavaScript's, where every larger character is two of them."""
+
+
+LABEL_WORDS = "1 to 200 characters, no control characters"
+"""What `is_label` asks for, in words."""
 
 
 def is_label(text: str) -> bool:
     """Whether a name has only characters that can be shown, of 1 to 200."""
-    return 1 <= len(text) <= 200 and not _CONTROL.search(text)
+    return 1 <= len(text) <= 200 and not _UNSHOWABLE.search(text)

@@ -135,6 +135,18 @@ def test_a_wrong_name_and_a_wrong_file(client: FlaskClient):
     ]
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "a\x1fb", "n" * 201])
+def test_names_that_can_not_be_kept_or_shown(client: FlaskClient, text: str):
+    """Half a character, which JSON can name, or what can't be shown: 422 with each field. Whole ones are right."""
+    named = dict.fromkeys(("name", "target", "weight"), text)
+    response = client.post("/v1/datasets/announce", json={"size": 10, **named})
+    assert (response.status_code, fields(response)) == (422, ["name", "target", "weight"])
+    whole = client.post(
+        "/v1/datasets/announce", json={"size": 10, "name": "\U0001f600", "target": "\U0001f600"}
+    )
+    assert whole.get_json()["name"] == "\U0001f600"
+
+
 def test_pages_of_datasets(client: FlaskClient):
     """Newest first, with a cursor."""
     ids = [upload_points(client, rows) for rows in (4, 6, 8)]
