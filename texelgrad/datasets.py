@@ -162,13 +162,14 @@ def _flat(rows: Rows) -> Rows:
 
 
 def _weight_faults(w: Rows, rows: int) -> list[Fault]:
-    """Whether there is a number of at least 0 for each row, and not 0 for all."""
+    """Whether there is a number of at least 0 for each row, and not 0 for all, as float32 without subnormals: as GPUs have it."""
     if w.shape != (rows,):
         return [Fault("w", "is not one number a row", list(w.shape), f"[{rows}]")]
     least, most = math.inf, 0.0
     for block in w.blocks():
-        least, most = min(least, float(block.min())), max(most, float(block.max()))
-    if least < 0 or most == 0:
+        stored = block.astype(np.float32)
+        least, most = min(least, float(stored.min())), max(most, float(stored.max()))
+    if least < 0 or most < np.finfo(np.float32).tiny:
         return [
             Fault("w", "has weights below 0" if least < 0 else "has only weights of 0", least, "at least 0")
         ]

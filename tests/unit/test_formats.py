@@ -128,10 +128,19 @@ def test_weights_of_rows(w: Any):
 
 
 @pytest.mark.parametrize(
-    "w", [np.ones(5), np.ones((6, 2)), [1, 1, -0.5, 1, 1, 1], np.zeros(6), [1, 1, np.nan, 1, 1, 1]]
+    "w",
+    [
+        np.ones(5),
+        np.ones((6, 2)),
+        [1, 1, -0.5, 1, 1, 1],
+        np.zeros(6),
+        [1, 1, np.nan, 1, 1, 1],
+        np.full(6, 1e-46),
+        np.full(6, 1e-39),
+    ],
 )
 def test_weights_of_rows_that_are_refused(w: Any):
-    """Not one a row, below 0, all 0, not finite."""
+    """Not one a row, below 0, all 0, not finite, all 0 as float32 or in a GPU, which has no subnormals."""
     file = io.BytesIO()
     np.savez(file, x=X, y=Y, w=w)
     assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
