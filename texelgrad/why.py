@@ -160,12 +160,13 @@ def _of_workers(queue: str, needs_hardware: bool, workers: Sequence[WorkerFacts]
     if not sound:
         faults = "; ".join(f"{worker.id}: {worker.fault or 'unknown fault'}" for worker in live[:3])
         return Reason("workers_broken", f"Every worker of queue {queue} is broken. {faults}.")
-    if all(worker.draining or worker.state == "draining" for worker in sound):
+    takers = [worker for worker in sound if takes_jobs(worker)]
+    if not takers:
         return Reason("workers_draining", f"Every worker of queue {queue} takes no more jobs (draining).")
-    if needs_hardware and all(worker.software for worker in sound):
-        text = f"The job needs a GPU, and every worker of queue {queue} renders in software."
+    usable = [worker for worker in takers if not (needs_hardware and worker.software)]
+    if not usable:
+        text = f"The job needs a GPU, and every worker of queue {queue} that takes jobs renders in software."
         return Reason("needs_hardware", text)
-    usable = [w for w in sound if not w.draining and not (needs_hardware and w.software)]
     if any(worker.state == "idle" for worker in usable):
         return Reason("soon", "A worker is idle and takes the next job within seconds.")
     if any(worker.state == "starting" for worker in usable):
@@ -187,7 +188,7 @@ def _running(job: JobFacts) -> Iterator[Reason]:
 def _ended(job: JobFacts) -> Iterator[Reason]:
     for warning in job.warnings:
         advice = WARNINGS.get(warning["code"])
-        text = f"It did all its steps, but {warning['message']}."
+        text = f"It succeeded, but {warning['message']}."
         yield Reason(warning["code"], f"{text} {advice}" if advice else text)
     meaning = _meaning(job.cause)
     advice = CAUSES[Cause(job.cause)][1] if job.cause in list(Cause) else None

@@ -178,6 +178,8 @@ def test_a_run_that_needs_a_gpu_says_so():
     waiting = ("/api/static/workers.js", "waitingFor", job)
     assert node.call(*waiting, [soft]) == "no worker can take this job: it needs a GPU"
     assert node.call(*waiting, [soft, hard]) == "waiting for a worker"
+    leaving = {**hard, "draining": True}
+    assert node.call(*waiting, [soft, leaving]) == "no worker can take this job: it needs a GPU"
 
 
 def test_equal_workers_are_shown_together():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from texelgrad.domain import Cause
-from texelgrad.why import CAUSES, AttemptFacts, JobFacts, WorkerFacts, explain
+from texelgrad.why import CAUSES, AttemptFacts, JobFacts, WorkerFacts, explain, waiting_for
 
 QUEUED = JobFacts(
     state="queued",
@@ -68,6 +69,17 @@ def test_the_first_reason(job: JobFacts, workers: list[WorkerFacts], expected: s
     assert answer["summary"].endswith("."), answer["summary"]
 
 
+@pytest.mark.parametrize("leaving", [{"draining": True}, {"state": "draining"}, {"state": "broken"}])
+def test_a_gpu_that_takes_no_more_jobs_is_none(leaving: dict[str, Any]):
+    """Beside it, a worker that renders in software may claim, but not a job that needs a GPU."""
+    workers = [replace(IDLE, software=False, **leaving), replace(IDLE, id="w2", state="busy")]
+    job = replace(QUEUED, needs_hardware=True)
+    (reason,) = explain(job, workers)["reasons"]
+    assert waiting_for("gpu", True, workers) == reason
+    assert reason["code"] == "needs_hardware"
+    assert waiting_for("gpu", False, workers) is None
+
+
 @pytest.mark.parametrize(
     ("number", "sentences"),
     [
@@ -115,5 +127,5 @@ def test_what_a_run_warns_of_comes_first():
     done = replace(QUEUED, state="succeeded", cause="completed", warnings=[warning])
     answer = explain(done, [])
     assert [reason["code"] for reason in answer["reasons"]] == ["weights_not_finite", "completed"]
-    assert "3 of 9 weights are NaN" in answer["summary"]
+    assert answer["summary"].startswith("It succeeded, but 3 of 9 weights are NaN or infinite.")
     assert "learning rate" in answer["summary"]
