@@ -1,5 +1,6 @@
 // Feeder: brings rows to where the steps read them. Small data lies in textures, from which an epoch is gathered in one draw; larger data stays
 // in this thread's memory, and its batches go through a ring of places, so that some are uploaded while others are trained on.
+import { orderAt } from "../backends/webgl2/places.js";
 import { Held } from "./held.js";
 
 /** @import { Executable } from "../backends/webgl2/executable.js" */
@@ -35,7 +36,7 @@ class ResidentFeeder {
   /** All rows are here. */
   complete() {
     if (this.validation.length === 0) return;
-    const order = new Int32Array(this.executable.tensors.place("order.stage").layout.rows).fill(-1);
+    const order = new Int32Array(this.executable.tensors.place(orderAt("stage")).layout.rows).fill(-1);
     order.set(this.validation);
     this.executable.setOrder("stage", order);
   }

@@ -152,6 +152,59 @@ def test_names_that_every_object_has(browser_page: BrowserPage):
         np.testing.assert_allclose(predicted, expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max())
 
 
+# What the engine itself calls something, and a spec may call an input or a layer.
+ENGINE_WORDS = (
+    "output",
+    "outputs",
+    "order",
+    "data",
+    "epoch",
+    "stage",
+    "telemetry",
+    "row",
+    "rows",
+    "parts",
+    "norm",
+    "state",
+)
+
+
+def test_names_that_the_engine_uses(browser_page: BrowserPage):
+    """An input, a layer within the net or its last one may have any name that is not refused: the same bits come out."""
+    x, y = {"first": X["plain"], "second": X["words"]}, Y
+
+    def outcome(names: dict[str, str]) -> list[Any]:
+        called = {name: names.get(name, name) for name in ("first", "second", "hidden", "last")}
+        layers = [
+            {"type": "concat", "inputs": [called["first"], called["second"]]},
+            dense(6, "tanh", name=called["hidden"]), dense(3, name=called["last"]),
+        ]  # fmt: skip
+        inputs = {called[name]: x[name].shape[1:] for name in x}
+        spec = cnn(inputs, layers, LOSS, optimizer="momentum", steps=12, batch_size=8)
+        spec |= {"data": {"validation": {"fraction": 0.2}}}
+        given = {called[name]: each for name, each in x.items()}
+        calls = [
+            ("run", {}),
+            ("evaluate",),
+            ("evaluate", {"x": given, "y": y}),
+            ("predict", given),
+            ("getWeights",),
+        ]
+        played = play(browser_page, spec, *calls, x=given, y=y)
+        *measured, predicted, weights = played["results"][1:]
+        return [
+            measured,
+            played["history"],
+            predicted.tobytes(),
+            [each.tobytes() for each in weights.values()],
+        ]
+
+    wanted = outcome({})
+    for word in ENGINE_WORDS:
+        for name in ("first", "hidden", "last"):
+            assert outcome({name: word}) == wanted, f"{name} is called {word}"
+
+
 SHORT = {name: each[:5] for name, each in X.items()}
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "nothing": (None, "data.x.image", "must be"),

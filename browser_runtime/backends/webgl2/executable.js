@@ -2,6 +2,7 @@
 import { EngineError } from "../../errors.js";
 import { Dispatches } from "./dispatch.js";
 import { TELEMETRY_LINES } from "./lower.js";
+import { fedAt, orderAt, OUTPUTS } from "./places.js";
 import { fingerprint } from "./programs.js";
 import { readLater } from "./readback.js";
 import { kernelText } from "./shader_source.js";
@@ -241,7 +242,7 @@ export class Executable {
    */
   async readEvaluated(rows) {
     this.run(this.evaluation.predict, 0);
-    const reads = ["output", "target.stage"].map((name) => this.tensors.readTensorLater(name, rows));
+    const reads = [OUTPUTS, fedAt("stage", "target")].map((name) => this.tensors.readTensorLater(name, rows));
     const [outputs, targets] = await Promise.all(reads);
     return { outputs, targets };
   }
@@ -256,15 +257,15 @@ export class Executable {
     this.reduce("evaluate", 0);
   }
 
-  /** Predicts the rows that were uploaded to `x.stage`. @param {number} rows @returns {Float32Array} [rows, outputs] */
+  /** Predicts the rows that were uploaded to the staging tensors. @param {number} rows @returns {Float32Array} [rows, outputs] */
   predictStaged(rows) {
     this.enter();
     this.evaluateSteps.set(0, rows, 0, 1);
     this.evaluateSteps.upload(1);
     this.evaluateSteps.bind(0);
     this.run(this.evaluation.predict, 0);
-    const { data } = this.tensors.readTensor("output");
-    return data.subarray(0, rows * this.tensors.place("output").layout.columns);
+    const { data } = this.tensors.readTensor(OUTPUTS);
+    return data.subarray(0, rows * this.tensors.place(OUTPUTS).layout.columns);
   }
 
   /**
@@ -298,7 +299,7 @@ export class Executable {
    */
   setOrder(to, order) {
     this.enter();
-    const { slots } = this.tensors.place(`order.${to}`);
+    const { slots } = this.tensors.place(orderAt(to));
     this.tensors.upload(slots[0], 0, order, true);
     if (to !== "epoch") return;
     this.evaluateSteps.set(0, 0, 0, 1);

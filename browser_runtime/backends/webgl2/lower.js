@@ -4,10 +4,10 @@ import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
 import { ROWS, rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS } from "./kernels/common.js";
-import { STEP_NORMS } from "./kernels/clip.js";
 import { kernels } from "./kernels/index.js";
 import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering, tensorOf } from "./lowering.js";
+import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -95,9 +95,13 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
 
   /** @type {Map<string, Place>} */
   const places = new Map();
+  const put = (/** @type {string} */ name, /** @type {Place} */ place) => {
+    if (places.has(name)) throw new Error(`${name} has a place already`);
+    places.set(name, place);
+  };
   const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, int = false } = {}) => {
     const slot = arena.own(name, layout, { int });
-    places.set(name, { slots: [slot, slot], layout, fed });
+    put(name, { slots: [slot, slot], layout, fed });
   };
   const data = (/** @type {string} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
   const epoch = (/** @type {string} */ name, /** @type {number} */ count) => layoutFor({ rows: count * batch, ...columns[name], layers });
@@ -110,13 +114,13 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   }
   const ring = streamed ? Math.min(batches, ringOf(bytesOf(fedNames.map((name) => epoch(name, 1)), Infinity), residentBytes)) : batches;
   for (const name of fedNames) {
-    if (!streamed) own(`${name}.data`, data(name));
-    own(`${name}.epoch`, epoch(name, ring), { fed: true });
-    own(`${name}.stage`, layoutFor({ rows: stage, ...columns[name], layers }));
+    if (!streamed) own(fedAt("data", name), data(name));
+    own(fedAt("epoch", name), epoch(name, ring), { fed: true });
+    own(fedAt("stage", name), layoutFor({ rows: stage, ...columns[name], layers }));
   }
   if (!streamed) {
-    own("order.epoch", layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
-    own("order.stage", layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+    own(orderAt("epoch"), layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
+    own(orderAt("stage"), layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
   }
 
   const outputs = 1 + plan.states.length;
@@ -133,19 +137,19 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       continue;
     }
     for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
-      places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
+      put(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
     }
   }
   // Gradients that are added up over the batches of a step: what one batch writes the next one reads.
   for (const { name, shape, bias, kind } of plan.phases.train.tensors.values()) {
     if (kind !== "accumulator") continue;
     const layout = layoutFor({ ...matrixOf(shape), layers: rowsPerFragment(4, limits.maxDrawBuffers), bias });
-    places.set(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false, clock: "batch" });
+    put(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false, clock: "batch" });
   }
   for (const { tensor, shape, moves } of plan.buffers) {
     const layout = layoutFor({ rows: 1, columns: shape[0], layers: 1 });
     const slot = arena.own(tensor, layout);
-    places.set(tensor, { slots: [slot, moves ? arena.own(tensor, layout) : slot], layout, fed: false, clock: "batch" });
+    put(tensor, { slots: [slot, moves ? arena.own(tensor, layout) : slot], layout, fed: false, clock: "batch" });
   }
 
   // What a loss or a layer was given with the spec; written once.
@@ -157,9 +161,9 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
 
   /** @type {number[]} */
   const shared = [];
-  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {string} */ source, mostSlots = wanted.slots ?? MAX_SLOTS) => {
+  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {"epoch"|"stage"} */ source, mostSlots = wanted.slots ?? MAX_SLOTS) => {
     const fixed = new Map(places);
-    for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(`${fed}.${source}`)));
+    for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const phase = plan.phases[name];
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({ arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows: alignedRows, shared, fixed, phase });
@@ -169,16 +173,16 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const train = lowerPhase("train", batch, "epoch");
   const evaluate = lowerPhase("evaluate", stage, "stage", Math.min(MAX_SLOTS, Math.max(FEW_SLOTS, ceilDiv(rows.validation, stage))));
   const predict = lowerPhase("predict", stage, "stage");
-  places.set("output", predict.lowering.place(plan.output));
+  put(OUTPUTS, predict.lowering.place(plan.output));
   for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);
 
-  const gather = (/** @type {string} */ name, /** @type {string} */ to) => {
+  const gather = (/** @type {string} */ name, /** @type {"epoch"|"stage"} */ to) => {
     const place = (/** @type {string} */ key) => /** @type {Place} */ (places.get(key));
-    const out = place(`${name}.${to}`);
+    const out = place(fedAt(to, name));
     return makeDraw(arena, "gather", {
       trips: 0,
       defines: {},
-      reads: [{ name: "S", place: place(`${name}.data`) }, { name: "ORDER", place: place(`order.${to}`), type: "int" }],
+      reads: [{ name: "S", place: place(fedAt("data", name)) }, { name: "ORDER", place: place(orderAt(to)), type: "int" }],
       writes: [{ name: "E", slots: out.slots, layers: out.layout.layers }],
       domain: out.layout,
     });

@@ -1,5 +1,6 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
 import { pack, unpack } from "./layout.js";
+import { fedAt } from "./places.js";
 import { readLater } from "./readback.js";
 
 /** @import { Device } from "./device.js" */
@@ -44,7 +45,7 @@ export class Tensors {
    * @param {string} name @param {number} firstRow @param {ArrayLike<number>} values [rows, columns]
    */
   writeData(name, firstRow, values) {
-    const { slots, layout } = this.place(`${name}.data`);
+    const { slots, layout } = this.place(fedAt("data", name));
     const { columns, texelsPerRow } = layout;
     const rows = values.length / columns;
     const texels = pack({ ...layout, rows, folded: false }, values, null, { width: texelsPerRow, height: rows });
@@ -54,7 +55,7 @@ export class Tensors {
 
   /** Numbers of a row. @param {string} name */
   columns(name) {
-    return this.place(`${name}.stage`).layout.columns;
+    return this.place(fedAt("stage", name)).layout.columns;
   }
 
   /**
@@ -62,7 +63,7 @@ export class Tensors {
    * @param {string} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
    */
   writeEpoch(name, first, values) {
-    const { slots, layout } = this.place(`${name}.epoch`);
+    const { slots, layout } = this.place(fedAt("epoch", name));
     const { layers, texelsPerRow, folded } = layout;
     const rows = values.length / layout.columns;
     const groups = this.sizes.batch / layers;
@@ -77,7 +78,7 @@ export class Tensors {
 
   /** Writes rows into the staging tensor. @param {string} name @param {ArrayLike<number>} values [rows, columns], rows <= sizes.stage */
   writeStage(name, values) {
-    const { slots, layout } = this.place(`${name}.stage`);
+    const { slots, layout } = this.place(fedAt("stage", name));
     const rows = values.length / layout.columns;
     this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.textures[slots[0]]));
   }
@@ -163,7 +164,7 @@ export class Tensors {
    */
   readEpoch(name, first, rows) {
     const { gl, device } = this;
-    const { slots, layout } = this.place(`${name}.epoch`);
+    const { slots, layout } = this.place(fedAt("epoch", name));
     const { width } = this.lowered.textures[slots[0]];
     const [from, count] = [(first / layout.layers) * layout.texelsPerRow, Math.ceil(rows / layout.layers) * layout.texelsPerRow];
     const [top, bottom] = [Math.floor(from / width), Math.ceil((from + count) / width)];

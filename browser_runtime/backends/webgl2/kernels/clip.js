@@ -1,9 +1,7 @@
 // The norm of the whole gradient: sums of squares parameter by parameter, then the root of them all, and what to multiply with where it is limited.
 import { BLOCK, find } from "./common.js";
 import { ceilDiv, roundUp } from "../layout.js";
-
-/** Where the norm of each step in flight waits for the telemetry. */
-export const STEP_NORMS = "norms of steps";
+import { STEP_NORMS } from "../places.js";
 
 /** Fragments write 4 sums each; there are few where gradients are small. */
 const LEAST_SUMS = 16;
