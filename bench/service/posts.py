@@ -25,6 +25,8 @@ from bench.service.running import ROOT, Service, running
 RATE = 100  # requests a second
 CLIENTS = 50
 GOAL_MS = 200.0
+RETRY_S = 60.0  # a service that takes no connection for so long is gone
+RETRY_PAUSE_S = 0.02  # or a refused connection would be tried as fast as one core can
 
 
 def measure(database: str, url: str, seconds: float) -> list[Row]:
@@ -99,7 +101,7 @@ async def _generate(url: str, body: bytes, seconds: float, rate: int) -> list[fl
     async def client() -> None:
         async with httpx.AsyncClient(timeout=60, headers={"Content-Type": "application/json"}) as http:
             while (at := await due.get()) is not None:
-                await _post(http, url, body)
+                await post_job(http, url, body)
                 took.append(1e3 * (time.monotonic() - at))
 
     clients = [asyncio.create_task(client()) for _ in range(CLIENTS)]
@@ -114,14 +116,18 @@ async def _generate(url: str, body: bytes, seconds: float, rate: int) -> list[fl
     return took
 
 
-async def _post(http: httpx.AsyncClient, url: str, body: bytes) -> None:
-    """As a good client does it: a broken connection is tried again under the same key."""
+async def post_job(http: httpx.AsyncClient, url: str, body: bytes, retry_s: float = RETRY_S) -> None:
+    """As a good client does it: a broken connection is tried again under the same key; TimeoutError after `retry_s` of that."""
     headers: Mapping[str, str] = {"Idempotency-Key": str(uuid.uuid4())}
+    deadline = time.monotonic() + retry_s
     while True:
         try:
             answer = await http.post(f"{url}v1/jobs", content=body, headers=headers)
         except httpx.TransportError as error:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"a POST: not within {retry_s:g} s") from error
             print(f"once more after {error!r}", file=sys.stderr)
+            await asyncio.sleep(RETRY_PAUSE_S)
         else:
             assert answer.status_code == httpx.codes.ACCEPTED, answer.text
             return

@@ -1,8 +1,14 @@
-"""The service bench's arithmetic: quantiles that occurred, goals, and the table."""
+"""The service bench: quantiles that occurred, goals, the table, and requests that fail."""
 
 from __future__ import annotations
 
+import asyncio
+
+import httpx
+import pytest
+
 from bench.service.figures import Row, quantiles, table
+from bench.service.posts import post_job
 
 
 def test_quantiles_are_values_that_occurred():
@@ -25,3 +31,34 @@ def test_the_table_has_a_line_for_each_figure():
         "| slow | 512 ms | 200 ms | **no** | p50 1.25, jobs 3 |",
         "| rows | 12 rows |  |  |  |",
     ]
+
+
+def post_after(failures: int, retry_s: float) -> list[str]:
+    """The key of each try at a service that takes no connection so many times."""
+    keys: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        if len(keys) <= failures:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(202)
+
+    async def run() -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+            await post_job(http, "http://service/", b"{}", retry_s)
+
+    asyncio.run(run())
+    return keys
+
+
+def test_a_broken_connection_is_tried_again_under_the_same_key():
+    """The service must not take one job for two."""
+    keys = post_after(2, 60.0)
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_a_service_that_is_gone_ends_the_load():
+    """Instead of being tried for ever."""
+    with pytest.raises(TimeoutError, match="a POST: not within 0 s"):
+        post_after(20, 0.0)
