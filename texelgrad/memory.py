@@ -95,6 +95,13 @@ def texture_bytes(sizes: Sizes) -> int:
             *[texels(layer.output)] * (layer.stored + (layer.winners and layer.trained)),
         )
     ]
+    passing = [texels(shape) for layer in sizes.layers for shape in layer.passing]
+    gradients = [
+        texels(layer.output)
+        for layer in sizes.layers
+        if layer.trained or (layer.weights and not layer.frozen)
+        for _ in range(max(1, layer.stored))
+    ]
     dips = [
         0,
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
@@ -102,9 +109,9 @@ def texture_bytes(sizes: Sizes) -> int:
     total += sum(_tensor(batch, columns) for columns in outputs)
     alive = 2 + max((min(layer.merges, 2) for layer in sizes.layers), default=0)
     for folded in (False, True):
-        for rows in (batch, stage):
+        for rows, candidates in ((batch, gradients + passing), (stage, outputs + passing)):
             largest = sorted(
-                (columns for columns in outputs if _is_folded(rows, columns) is folded), reverse=True
+                (columns for columns in candidates if _is_folded(rows, columns) is folded), reverse=True
             )[:alive]
             total += sum(_tensor(rows, columns) for columns in largest)
     total += _tensor(stage, max(dips))

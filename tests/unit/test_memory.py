@@ -66,6 +66,7 @@ def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, train: di
         ([1, 1000], 3000, None, "mse", SGD, 0.5, 1000),  # row losses of 250 texels a row
         ([1, 1], 1, None, "mse", SGD, 0, None),
         ([1, 1], 100_000, None, "mse", SGD, 0, None),
+        ([3, 64, 3], 300, 64, "mse", SGD, 0, 3),
         ([3, 5, 7, 2], 17, 4, "mse", MOMENTUM, 0.3, 2),
         ([1000, 1], 10, None, "mse", ADAM, 0, None),
         ([300, 7], 257, 1, "bce", ADAM, 0.5, 7),

@@ -105,6 +105,7 @@ class LayerShape:
     )
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
     winners: bool = False  # whether its gradient needs to know, for each output, which element it was
+    passing: tuple[Shape, ...] = ()  # what it makes on its way to the output, in order; no gradient needs it
     merges: int = 0  # values that wait for the last one to be merged with it
     sums: Sums | None = None  # of a normalization
     index: int = 0  # of the layer in the model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import ClassVar, Literal
 
 from texelgrad.errors import Fault
@@ -50,9 +51,12 @@ class Concat(LayerBase):
             values, self, field, "all but the last axis", lambda value: (len(value.shape), *value.shape[:-1])
         )
         output = (*values[0].shape[:-1], sum(value.shape[-1] for value in values))
-        # What is joined on the way stands beside it for a while; the gradient needs none of it.
-        shape = LayerShape(values[0].shape, output, stored=min(3, len(values) - 1), merges=len(values) - 1)
-        return shape, Value(output, output)
+        moved = [value.shape for value in values if natural(value).held != value.held]
+        widths = [*accumulate(value.shape[-1] for value in values)][1:-1]
+        joined = [(*output[:-1], width) for width in widths]
+        return LayerShape(values[0].shape, output, passing=(*moved, *joined), merges=len(values) - 1), Value(
+            output, output
+        )
 
 
 def _require(
