@@ -1,4 +1,5 @@
 // initializers.js: first values of parameters, drawn on the host in float64 in a fixed order and rounded once to float32.
+import { size } from "./graph.js";
 import { RandomStream, STREAMS } from "./random.js";
 
 /** Variance of each family, as a function of the fans; biases are excluded from fanIn. */
@@ -32,12 +33,12 @@ export const MAX_ORTHOGONAL = 2 ** 31;
  * @returns {Float32Array}
  */
 export function initialize(kind, shape, options = {}) {
-  const size = shape.reduce((product, extent) => product * extent, 1);
-  if (kind === "zeros") return new Float32Array(size);
-  if (kind === "ones") return new Float32Array(size).fill(1);
-  if (typeof kind === "number") return new Float32Array(size).fill(kind);
+  const count = size(shape);
+  if (kind === "zeros") return new Float32Array(count);
+  if (kind === "ones") return new Float32Array(count).fill(1);
+  if (typeof kind === "number") return new Float32Array(count).fill(kind);
   const stream = () => new RandomStream(required(kind, options, "seed"), STREAMS.init, required(kind, options, "parameterIndex"));
-  if (kind === "orthogonal") return orthogonal(size / (shape.at(-1) ?? 1), shape.at(-1) ?? 1, stream());
+  if (kind === "orthogonal") return orthogonal(count / (shape.at(-1) ?? 1), shape.at(-1) ?? 1, stream());
   if (!KINDS.includes(kind)) throw new RangeError(`no initializer ${kind}; use one of ${KINDS.join(", ")}, orthogonal, zeros, ones, or a number`);
 
   const [family, distribution] = [kind.slice(0, kind.indexOf("_")), kind.slice(kind.indexOf("_") + 1)];
@@ -48,14 +49,14 @@ export function initialize(kind, shape, options = {}) {
   const random = stream();
   if (distribution === "uniform") {
     const limit = Math.sqrt(3 * variance); // a uniform number in (-limit, limit) has the variance limit^2 / 3
-    return Float32Array.from({ length: size }, () => (2 * random.uniform() - 1) * limit);
+    return Float32Array.from({ length: count }, () => (2 * random.uniform() - 1) * limit);
   }
   if (distribution === "truncated_normal") {
     const deviation = Math.sqrt(variance) / TRUNCATED_DEVIATION;
-    return Float32Array.from({ length: size }, () => withinTwo(random) * deviation);
+    return Float32Array.from({ length: count }, () => withinTwo(random) * deviation);
   }
   const deviation = Math.sqrt(variance);
-  return Float32Array.from({ length: size }, () => random.normal() * deviation);
+  return Float32Array.from({ length: count }, () => random.normal() * deviation);
 }
 
 /** A standard normal number within -2 and 2. @param {RandomStream} random */

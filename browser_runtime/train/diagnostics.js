@@ -128,7 +128,7 @@ async function compareOperators(session, budget) {
   /** @type {Values} */
   const batch = new Map();
   // Not where the groups that read it are too expensive anyway: a batch may be all of the data.
-  const affordable = groups.some((group) => Object.values(group.inputs).some((name) => name in session.plan.fed) && work(session, group, rows) <= budget.left);
+  const affordable = groups.some((group) => Object.values(group.inputs).some((name) => Object.hasOwn(session.plan.fed, name)) && work(session, group, rows) <= budget.left);
   if (affordable) await loadBatch(session, 0, batch);
   steps.set(0, rows, session.feeder.place(0), 1 / rows, session.step);
   /** @type {OperatorReport[]} */

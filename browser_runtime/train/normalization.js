@@ -1,6 +1,7 @@
 // Normalization of inputs: fitted once on the rows that train, applied to all that the network sees afterwards.
 // Each feature, or each channel of images (the last axis), has its own offset and scale: x' = (x - offset) * scale in float64 from the
 // float32 x, rounded once to float32. What does not vary keeps the scale 1.
+import { size } from "../nn/graph.js";
 import { mapValues, unnamed } from "../nn/inputs.js";
 import { eachWindow, readRows } from "./sources.js";
 
@@ -33,7 +34,7 @@ export async function fit(kind, x, train, check, signal) {
   const trains = new Uint8Array(x.shape[0]);
   for (const row of train) trains[row] = 1;
   const columns = columnsOf(x.shape);
-  const width = x.shape.slice(1).reduce((a, b) => a * b, 1);
+  const width = size(x.shape.slice(1));
   const moments = kind === "standard" ? new Moments(columns) : new Range(columns);
   await eachWindow(x, (firstRow, values) => {
     check(firstRow, values);

@@ -48,6 +48,7 @@ export class Progress {
   restart(bestWeights) {
     this.bestWeights = bestWeights;
     this.restored = false;
+    this.validated = null;
     this.unseen.length = 0;
     this.weightsChanged();
   }

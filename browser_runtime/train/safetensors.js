@@ -1,5 +1,6 @@
 // safetensors: named tensors and string metadata in one file, written so that equal contents are equal bytes.
 import { EngineError } from "../errors.js";
+import { size } from "../nn/graph.js";
 
 /** Those of float64 come as they are; all that a model trains is float32. @typedef {{shape: number[], data: Float32Array}} Tensor */
 
@@ -11,13 +12,13 @@ import { EngineError } from "../errors.js";
 export function encode(tensors, metadata) {
   /** @type {Record<string, unknown>} */
   const header = metadata ? { __metadata__: metadata } : {};
-  let size = 0;
+  let total = 0;
   for (const [name, { shape, data }] of Object.entries(tensors)) {
-    header[name] = { dtype: data instanceof Float64Array ? "F64" : "F32", shape, data_offsets: [size, size + data.byteLength] };
-    size += data.byteLength;
+    header[name] = { dtype: data instanceof Float64Array ? "F64" : "F32", shape, data_offsets: [total, total + data.byteLength] };
+    total += data.byteLength;
   }
   const start = beginningOf(header);
-  const out = new Uint8Array(start.length + size);
+  const out = new Uint8Array(start.length + total);
   out.set(start);
   let at = start.length;
   for (const { data } of Object.values(tensors)) {
@@ -39,7 +40,7 @@ function beginningOf(header) {
 }
 
 /** All of a file of one float32 tensor but its values, which may come piece by piece. @param {string} name @param {number[]} shape */
-export const headerOf = (name, shape) => beginningOf({ [name]: { dtype: "F32", shape, data_offsets: [0, shape.reduce((a, b) => a * b, 4)] } });
+export const headerOf = (name, shape) => beginningOf({ [name]: { dtype: "F32", shape, data_offsets: [0, 4 * size(shape)] } });
 
 /**
  * How many values of a file that `encode` made are NaN or infinite; read where they stand.
@@ -79,8 +80,7 @@ export function decode(bytes) {
   const tensors = {};
   for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries)) {
     const Values = /** @type {any} */ ({ F32: Float32Array, F64: Float64Array })[dtype];
-    const size = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, Values?.BYTES_PER_ELEMENT);
-    if (!Values || to - from !== size || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
+    if (!Values || to - from !== size(shape) * Values.BYTES_PER_ELEMENT || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
     tensors[name] = { shape, data: new Values(bytes.slice(8 + length + from, 8 + length + to).buffer) };
   }
   return { tensors, metadata };

@@ -92,6 +92,18 @@ def test_a_session_goes_back_to_its_own_checkpoint(browser_page: BrowserPage):
     assert final_bytes(browser_page, spec, *calls) == final_bytes(browser_page, spec)
 
 
+def test_going_back_forgets_the_validations_since(browser_page: BrowserPage):
+    """The record tells of no validation of steps that were taken back."""
+    checkpoint = checkpoint_of(browser_page, shuffled(), steps=4)
+    back: Call = ("restore", np.frombuffer(checkpoint, np.uint8))
+    ahead = play(browser_page, shuffled(), X, Y, ("run", {"steps": 12}))
+    assert ahead["record"]["validation"]["step"] == 12
+    restored = play(browser_page, shuffled(), X, Y, ("run", {"steps": 12}), back)
+    assert (restored["step"], restored["record"]["validation"]) == (4, None)
+    again = play(browser_page, shuffled(), X, Y, ("run", {"steps": 12}), back, ("run", {"steps": 8}))
+    assert again["record"]["validation"] == ahead["record"]["validation"]
+
+
 def test_other_devices_resume_inexactly(browser_page: BrowserPage):
     """Another way of fetching is another plan key: the run goes on and says that its bits may differ."""
     checkpoint = play(browser_page, shuffled(), X, Y, ("checkpoint",))["results"][-1]

@@ -1,6 +1,6 @@
 // Which algorithm a convolution takes on a device: what both would cost, and the cheaper one where its memory fits. Pure arithmetic.
 import { MAX_TRIPS } from "./kernels/common.js";
-import { bytesOf, ceilDiv, layoutOf, matrixOf, rowsPerFragment } from "./layout.js";
+import { bytesOf, ceilDiv, layoutOf, matrixOf, rowsPerFragment, size } from "./layout.js";
 
 /** @import { Choose, Cost } from "../../nn/model.js" */
 
@@ -35,7 +35,7 @@ export function chooser(limits, batches, algorithm) {
   const bytes = (/** @type {Omit<Parameters<typeof layoutOf>[0], "layers">} */ matrix) =>
     bytesOf([layoutOf({ ...matrix, layers }, limits.maxTextureSize)], limits.maxTextureSize);
   return ({ kernel, output, groups, transposed }, trainable) => {
-    const values = kernel.slice(0, -1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+    const values = size(kernel.slice(0, -1));
     const [pixels, filters] = [output[0] * output[1], kernel.at(-1)];
     // The forward pass, and the gradient of weights that are trained; that of the input is the same draw for both.
     const products = (/** @type {number} */ texels) => {

@@ -55,8 +55,8 @@ export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }
   };
 }
 
-/** @param {number[]} shape */
-const size = (shape) => shape.reduce((a, b) => a * b, 1);
+/** Elements of a shape. @param {number[]} shape */
+export const size = (shape) => shape.reduce((a, b) => a * b, 1);
 
 /** The matrix of a parameter, or of its states and gradient: [...blocks, rows, columns]. @param {number[]} shape */
 export function matrixOf(shape) {

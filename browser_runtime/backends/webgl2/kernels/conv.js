@@ -1,5 +1,5 @@
 // Convolutions.
-import { ceilDiv } from "../layout.js";
+import { ceilDiv, size } from "../layout.js";
 import { ACTIVATIONS, area, find, slopeParts, windowDefines } from "./common.js";
 import { gradientInParts, sharedLines } from "./gradient_parts.js";
 
@@ -26,7 +26,7 @@ function groupsOf({ groups, input, output }) {
  */
 function operandOf({ inputs: { x, patches }, attrs }) {
   if (!patches) return { x, attrs };
-  const input = [...attrs.output.slice(0, 2), attrs.kernel.slice(0, -1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1)];
+  const input = [...attrs.output.slice(0, 2), size(attrs.kernel.slice(0, -1))];
   return { x: patches, attrs: { ...attrs, input, taps: [1, 1], stride: [1, 1], dilation: [1, 1], padding: [0, 0] } };
 }
 
