@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from texelgrad.errors import Fault, Invalid
-from texelgrad.inputs import inputs_of
+from texelgrad.inputs import Shape, inputs_of
 from texelgrad.layers import Layer
-from texelgrad.layers.base import Shape, Value
+from texelgrad.layers.base import Value
 from texelgrad.layers.window import Padding
 from texelgrad.spec import JobSpec
 

@@ -15,14 +15,14 @@ from onnx import TensorProto, helper
 
 from texelgrad.export_graph import Step, edges, steps, transposed_edges, unsupported
 from texelgrad.export_onnx_file import onnx_pieces
-from texelgrad.export_onnx_graph import Graph, Tensors, Value
+from texelgrad.export_onnx_graph import Graph, Value
 from texelgrad.export_onnx_weightless import WEIGHTLESS, pads
 from texelgrad.inputs import Shape, array_of, inputs_of
 from texelgrad.layers.base import pair
 from texelgrad.layers.window import Padding
 from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
-from texelgrad.tensor_file import Pieces
+from texelgrad.tensor_file import Pieces, Tensors
 
 _OPSET = 17
 _IR_VERSION = 8  # that of opset 17, whatever this version of onnx would write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper
 
-Tensors = Mapping[str, NDArray[Any]]
+from texelgrad.tensor_file import Tensors
 
 
 @dataclass(frozen=True)

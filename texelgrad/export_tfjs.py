@@ -6,58 +6,28 @@ entry of the table at the end.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from texelgrad.export_graph import Step, edges, steps, transposed_edges, unsupported
-from texelgrad.inputs import Shape, array_of, inputs_of
+from texelgrad.export_tfjs_model import Made, Model, add_input, files
+from texelgrad.inputs import array_of, inputs_of
 from texelgrad.layers.base import pair
-from texelgrad.normalize import tensors_of
 from texelgrad.spec import JobSpec
-from texelgrad.tensor_file import pieces_of
+from texelgrad.tensor_file import Tensors
 
 _FORMAT = "tfjs"
-_SHARD_BYTES = 4 << 20  # what browsers cache well
-Tensors = Mapping[str, NDArray[Any]]
-Made = tuple[str, dict[str, Any], dict[str, NDArray[Any]]]
-"""A Keras class, its config, and its weights."""
-
-
-class _Model:
-    """Keras layers and their weights so far."""
-
-    def __init__(self, tensors: Tensors) -> None:
-        self.tensors = tensors
-        self.layers: list[dict[str, Any]] = []
-        self.weights: list[tuple[str, NDArray[Any]]] = []
-
-    def add(self, name: str, made: Made, inputs: list[str]) -> str:
-        """Append a layer that reads others; answers its name."""
-        kind, config, weights = made
-        nodes = [[[each, 0, 0, {}] for each in inputs]] if inputs else []
-        named = {"name": name, **config}
-        self.layers.append({"class_name": kind, "name": name, "config": named, "inbound_nodes": nodes})
-        self.weights += [(f"{name}/{part}", values) for part, values in weights.items()]
-        return name
-
-    def parameters(self, name: str) -> dict[str, NDArray[Any]]:
-        """Kernel, and bias where there is one, of a layer."""
-        found = {part: self.tensors.get(f"{name}.{part}") for part in ("kernel", "bias")}
-        return {part: tensor for part, tensor in found.items() if tensor is not None}
 
 
 def to_tfjs(spec: JobSpec, tensors: Tensors) -> Iterator[tuple[str, bytes]]:
     """The files with their names, one after another; the same model is the same bytes. Raises Invalid where Keras has no form of a layer."""
-    model = _Model(tensors)
+    model = Model(tensors)
     inputs = inputs_of(spec.model.input)
-    names = {name: _input(model, name, shape) for name, shape in inputs.items()}
+    names = {name: add_input(model, name, shape) for name, shape in inputs.items()}
     for step in steps(spec):
         make = LAYERS.get(step.layer.type)
         if make is None:
@@ -70,52 +40,10 @@ def to_tfjs(spec: JobSpec, tensors: Tensors) -> Iterator[tuple[str, bytes]]:
         "input_layers": [[array_of(name), 0, 0] for name in inputs],
         "output_layers": [[last, 0, 0]],
     }
-    return _files(config, model.weights)
+    return files(config, model.weights)
 
 
-def _files(config: dict[str, Any], weights: list[tuple[str, NDArray[Any]]]) -> Iterator[tuple[str, bytes]]:
-    """model.json, and the weights one after another cut into shards."""
-    size = sum(4 * values.size for _, values in weights)
-    count = max(1, -(-size // _SHARD_BYTES))
-    shards = [f"group1-shard{number + 1}of{count}.bin" for number in range(count)]
-    manifest = [{"name": name, "shape": list(values.shape), "dtype": "float32"} for name, values in weights]
-    document = {
-        "format": "layers-model",
-        "generatedBy": "texelgrad",
-        "convertedBy": None,
-        "modelTopology": {
-            "keras_version": "tfjs-layers 4.22.0",
-            "backend": "tensor_flow.js",
-            "model_config": {"class_name": "Model", "config": config},
-        },
-        "weightsManifest": [{"paths": list(shards), "weights": manifest}],
-    }
-    yield "model.json", json.dumps(document, sort_keys=True).encode()
-    names = iter(shards)
-    data = bytearray()
-    for piece in chain.from_iterable(pieces_of(values, "<f4") for _, values in weights):
-        data += piece
-        while len(data) > _SHARD_BYTES:
-            yield next(names), bytes(data[:_SHARD_BYTES])
-            del data[:_SHARD_BYTES]
-    yield next(names), bytes(data)
-
-
-def _input(model: _Model, name: str, shape: Shape) -> str:
-    """An input as layers take it, in float32: where it is normalised, a batch normalisation whose moments are given."""
-    config = {"batch_input_shape": [None, *shape], "dtype": "float32", "sparse": False}
-    entry = model.add(array_of(name), ("InputLayer", config, {}), [])
-    names = tensors_of(name)
-    if names[0] not in model.tensors:
-        return entry
-    offset, scale = (model.tensors[each] for each in names)
-    weights = {"gamma": scale, "moving_mean": offset, "moving_variance": np.ones_like(scale)}
-    config = {"axis": -1, "epsilon": 0, "center": False, "scale": True}
-    made: Made = ("BatchNormalization", config, weights)
-    return model.add(f"{name}.normalization", made, [entry])  # the dot is in no layer's name
-
-
-def _dense(model: _Model, step: Step, inputs: list[str]) -> str:
+def _dense(model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     weights = model.parameters(step.name)
     return _activated(
@@ -123,7 +51,7 @@ def _dense(model: _Model, step: Step, inputs: list[str]) -> str:
     )
 
 
-def _conv2d(model: _Model, step: Step, inputs: list[str]) -> str:
+def _conv2d(model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     stride, dilation = pair(layer.stride), pair(layer.dilation)
     if max(stride) > 1 and max(dilation) > 1:
@@ -148,7 +76,7 @@ def _conv2d(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("DepthwiseConv2D", {"depth_multiplier": each, **config}, turned), inputs)
 
 
-def _conv1d(model: _Model, step: Step, inputs: list[str]) -> str:
+def _conv1d(model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     if layer.groups > 1 or (layer.stride > 1 and layer.dilation > 1):
         raise unsupported(
@@ -164,7 +92,7 @@ def _conv1d(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("Conv1D", config, weights), inputs)
 
 
-def _conv2d_transpose(model: _Model, step: Step, inputs: list[str]) -> str:
+def _conv2d_transpose(model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     if max(pair(layer.dilation)) > 1:
         raise unsupported(_FORMAT, step, "a transposed convolution with a dilation")
@@ -185,7 +113,7 @@ def _conv2d_transpose(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, cropped, [whole])
 
 
-def _pool(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
+def _pool(kind: str, model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     padding = layer.padding
     if isinstance(padding, list):
@@ -198,7 +126,7 @@ def _pool(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
     return model.add(step.name, (kind, config, {}), inputs)
 
 
-def _plain(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
+def _plain(kind: str, model: Model, step: Step, inputs: list[str]) -> str:
     """A layer whose class says all, but for its activation."""
     read: list[str] = []
     for k, name in enumerate(inputs):
@@ -208,25 +136,25 @@ def _plain(kind: str, model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, (kind, {}, {}), read)
 
 
-def _same(_model: _Model, _step: Step, inputs: list[str]) -> str:
+def _same(_model: Model, _step: Step, inputs: list[str]) -> str:
     """No layer at all: TensorFlow.js would free what one answers as it came while others may still read it."""
     return inputs[0]
 
 
-def _moved(kind: str, fields: dict[str, str], model: _Model, step: Step, inputs: list[str]) -> str:
+def _moved(kind: str, fields: dict[str, str], model: Model, step: Step, inputs: list[str]) -> str:
     """A layer whose fields Keras has by other names."""
     config = {keras: getattr(step.layer, ours) for keras, ours in fields.items()}
     return model.add(step.name, (kind, config | {"data_format": "channels_last"}, {}), inputs)
 
 
-def _embedding(model: _Model, step: Step, inputs: list[str]) -> str:
+def _embedding(model: Model, step: Step, inputs: list[str]) -> str:
     layer: Any = step.layer
     weights = {"embeddings": model.tensors[f"{step.name}.kernel"]}
     config = {"input_dim": layer.vocabulary, "output_dim": layer.units, "input_length": step.shape[0]}
     return model.add(step.name, ("Embedding", config, weights), inputs)
 
 
-def _batch_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+def _batch_norm(model: Model, step: Step, inputs: list[str]) -> str:
     names = {
         "gamma": "gamma",
         "beta": "beta",
@@ -238,13 +166,13 @@ def _batch_norm(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("BatchNormalization", config, weights), inputs)
 
 
-def _layer_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+def _layer_norm(model: Model, step: Step, inputs: list[str]) -> str:
     weights = {part: model.tensors[f"{step.name}.{part}"] for part in ("gamma", "beta")}
     config = {"axis": -1, "epsilon": getattr(step.layer, "eps", 0.0)}
     return _activated(model, step, ("LayerNormalization", config, weights), inputs)
 
 
-def _group_norm(model: _Model, step: Step, inputs: list[str]) -> str:
+def _group_norm(model: Model, step: Step, inputs: list[str]) -> str:
     """Keras for TensorFlow.js has no such layer: one that normalises pixels and a group's channels, then one that scales."""
     layer: Any = step.layer
     channels = step.shape[-1]
@@ -262,14 +190,14 @@ def _group_norm(model: _Model, step: Step, inputs: list[str]) -> str:
     return _activated(model, step, ("BatchNormalization", {"axis": -1, "epsilon": 0}, weights), [name])
 
 
-def _activation(model: _Model, step: Step, inputs: list[str]) -> str:
+def _activation(model: Model, step: Step, inputs: list[str]) -> str:
     kind = getattr(step.layer, "function", "linear")
     if kind == "linear":
         return _same(model, step, inputs)
     return model.add(step.name, _keras(step, kind), inputs)
 
 
-def _activated(model: _Model, step: Step, made: Made, inputs: list[str]) -> str:
+def _activated(model: Model, step: Step, made: Made, inputs: list[str]) -> str:
     """The layer, and its activation as a layer of its own."""
     kind = getattr(step.layer, "activation", "linear")
     if kind == "linear":
@@ -291,7 +219,7 @@ _ACTIVATIONS = {
     "tanh": "tanh", "softplus": "softplus", "softmax": "softmax",
 }  # fmt: skip
 
-LAYERS: dict[str, Callable[[_Model, Step, list[str]], str]] = {
+LAYERS: dict[str, Callable[[Model, Step, list[str]], str]] = {
     "dense": _dense,
     "conv1d": _conv1d,
     "conv2d": _conv2d,

@@ -9,7 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from texelgrad.layers.base import LayerShape, Shape, texels
+from texelgrad.inputs import Shape
+from texelgrad.layers.base import LayerShape, texels
 
 _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I

@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from texelgrad.errors import Fault
+from texelgrad.inputs import Shape
 from texelgrad.spec_fields import FLOAT32_MAX, Float32, Name, Strict
 
-Shape = tuple[int, ...]
 Init = Literal[
     "glorot_uniform", "glorot_normal", "glorot_truncated_normal", "he_uniform", "he_normal",
     "he_truncated_normal", "lecun_uniform", "lecun_normal", "lecun_truncated_normal",

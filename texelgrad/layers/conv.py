@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
+from texelgrad.inputs import Shape
 from texelgrad.layers.base import (
     MAX_TRIPS,
     Extent,
     LayerShape,
     Pair,
     Refused,
-    Shape,
     Value,
     Weighted,
     image_shape,

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import MAX_TRIPS, ROW_LANES, LayerShape, Refused, Shape, Value, Weighted, texels
+from texelgrad.inputs import Shape
+from texelgrad.layers.base import MAX_TRIPS, ROW_LANES, LayerShape, Refused, Value, Weighted, texels
 
 
 class Dense(Weighted):

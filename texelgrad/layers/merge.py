@@ -7,7 +7,8 @@ from itertools import accumulate
 from typing import ClassVar, Literal
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import Activation, LayerBase, LayerShape, Refused, Shape, Value, natural
+from texelgrad.inputs import Shape
+from texelgrad.layers.base import Activation, LayerBase, LayerShape, Refused, Value, natural
 
 
 class _Elementwise(LayerBase):

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
+from texelgrad.inputs import Shape
 from texelgrad.layers.base import (
     MAX_TRIPS,
     Activation,
     LayerShape,
     Refused,
-    Shape,
     Sums,
     Trainable,
     Value,

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from texelgrad.errors import Fault
-from texelgrad.layers.base import LayerBase, Refused, Shape
+from texelgrad.inputs import Shape
+from texelgrad.layers.base import LayerBase, Refused
 
 Edges = Annotated[list[Annotated[int, Field(ge=0, le=1024)]], Field(min_length=2, max_length=2)]
 Padding = Literal["valid", "same"] | Annotated[list[Edges], Field(min_length=2, max_length=2)]
