@@ -77,25 +77,29 @@ async function work() {
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
     const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
-    /** @type {ReturnType<typeof warningsOf>} */
+    /** @type {ReturnType<typeof warned>} */
     let warnings = [];
     await timed("saveMs", async () => {
       const file = await session.weightsFile();
-      warnings = warningsOf(file);
+      warnings = warned("weights", countNonFinite(file), ": training diverged");
       await post("weights", new Blob([file]));
     });
-    for (const { message } of warnings) console.warn(message);
     await postJson("result", { record: { ...recordOf(session), resumed, warnings }, final });
   } finally {
     await session.dispose();
   }
 }
 
-/** What the user of the weights must know, besides that they are there. @param {Uint8Array<ArrayBuffer>} file of the weights @returns {{code: string, message: string}[]} */
-function warningsOf(file) {
-  const { values, nonFinite } = countNonFinite(file);
+/**
+ * What the user of weights or predictions must know, besides that they are there; also in the log.
+ * @param {"weights" | "predictions"} what @param {{values: number, nonFinite: number}} counted @param {string} [meaning]
+ * @returns {{code: string, message: string}[]}
+ */
+function warned(what, { values, nonFinite }, meaning = "") {
   if (nonFinite === 0) return [];
-  return [{ code: "weights_not_finite", message: `${nonFinite} of ${values} weights are NaN or infinite: training diverged` }];
+  const message = `${nonFinite} of ${values} ${what} are NaN or infinite${meaning}`;
+  console.warn(message);
+  return [{ code: `${what}_not_finite`, message }];
 }
 
 /**
@@ -110,6 +114,7 @@ async function predict(session, input, x) {
   let outputShape = [];
   /** @type {Float32Array<ArrayBuffer>[]} */
   const parts = [];
+  let nonFinite = 0;
   let window = Math.max(1, Math.floor(WINDOW_VALUES / valuesOfRow));
   for (let first = 0; first < rows; ) {
     if (abort.signal.aborted) throw new EngineError("aborted", "predicting was cancelled");
@@ -122,13 +127,15 @@ async function predict(session, input, x) {
     }));
     const { shape, data } = await session.predict(some);
     parts.push(/** @type {Float32Array<ArrayBuffer>} */ (data));
+    for (const value of data) if (!Number.isFinite(value)) nonFinite++;
     outputShape = shape.slice(1);
     window = Math.min(window, Math.max(1, Math.floor(WINDOW_VALUES / (data.length / count))));
     first += count;
     await post("metrics", progressFrame(first, rows));
   }
   await timed("saveMs", () => post("predictions", new Blob([headerOf("outputs", [rows, ...outputShape]), ...parts])));
-  await postJson("result", { record: recordOf(session), final: { step: rows } });
+  const warnings = warned("predictions", { values: rows * size(outputShape), nonFinite });
+  await postJson("result", { record: { ...recordOf(session), warnings }, final: { step: rows } });
 }
 
 /** The session's record with what the page did besides. @param {Awaited<ReturnType<typeof compile>>} session */

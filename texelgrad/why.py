@@ -52,6 +52,7 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
 
 WARNINGS: Mapping[str, str] = {
     "weights_not_finite": "Lower the learning rate, normalise the data, or let it stop (numerics.on_nonfinite).",
+    "predictions_not_finite": "The weights are not finite themselves, as the job that made them says, or its inputs are too large.",
 }
 """What to do about what a page warns of, by its code."""
 

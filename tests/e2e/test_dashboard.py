@@ -195,7 +195,16 @@ def test_weights_that_are_not_finite_are_told(stack: Stack, reader: Reader, seed
     assert warning["message"] in [line["message"] for line in stack.client.logs(job["id"], level="warning")]
     reader.open(f"{stack.url}runs/{job['id']}")
     wait_until(lambda: warning["message"] in reader.text("#warnings"), "the warning")
-    assert stack.client.train(seed_demo | {"train": {"steps": 5}})["record"]["warnings"] == []
+    predicted = stack.client.predict(job["id"], job["dataset_id"])
+    outputs = stack.client.predictions(predicted["id"])
+    broken = int(np.count_nonzero(~np.isfinite(outputs)))
+    assert broken > 0
+    message = f"{broken} of {outputs.size} predictions are NaN or infinite"
+    assert predicted["record"]["warnings"] == [{"code": "predictions_not_finite", "message": message}]
+    assert message in stack.client.why(predicted["id"])["summary"]
+    sound = stack.client.train(seed_demo | {"train": {"steps": 5}})
+    assert sound["record"]["warnings"] == []
+    assert stack.client.predict(sound["id"], sound["dataset_id"])["record"]["warnings"] == []
 
 
 def test_the_table_lists_the_newest_first_and_follows(

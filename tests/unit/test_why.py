@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from texelgrad.domain import Cause
-from texelgrad.why import CAUSES, AttemptFacts, JobFacts, WorkerFacts, explain, waiting_for
+from texelgrad.why import CAUSES, WARNINGS, AttemptFacts, JobFacts, WorkerFacts, explain, waiting_for
 
 QUEUED = JobFacts(
     state="queued",
@@ -119,6 +119,17 @@ def test_place_and_deadline_of_a_queued_job():
     job = replace(QUEUED, ahead=3, deadline_s=60.0)
     assert codes(job, IDLE) == ["soon", "behind_others", "deadline"]
     assert explain(job, [IDLE])["queue_position"] == 4
+
+
+@pytest.mark.parametrize("code", WARNINGS)
+def test_every_warning_has_advice_in_whole_sentences(code: str):
+    """After what is wrong."""
+    done = replace(
+        QUEUED, state="succeeded", cause="completed", warnings=[{"code": code, "message": "all is lost"}]
+    )
+    assert explain(done, [])["summary"] == f"It succeeded, but all is lost. {WARNINGS[code]}"
+    assert WARNINGS[code][0].isupper()
+    assert WARNINGS[code].endswith(".")
 
 
 def test_what_a_run_warns_of_comes_first():
