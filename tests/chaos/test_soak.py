@@ -34,14 +34,9 @@ def _measure(stack: Stack) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize(
-    "jobs",
-    [
-        pytest.param(30, marks=pytest.mark.full),
-        pytest.param(300, marks=[pytest.mark.full, pytest.mark.timeout(3600)]),
-    ],
-)
-@pytest.mark.timeout(600)
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("jobs", [30, 300])
 def test_short_jobs_leave_nothing(stack: Stack, spec: dict[str, Any], jobs: int):
     """After the first few, that is: a service that runs for months does not grow."""
     short = {**spec, "train": {"steps": 50}, "checkpoint": {}}
