@@ -13,7 +13,15 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from texelgrad import __version__
 from texelgrad.cli_database import command_database
-from texelgrad.cli_jobs import COMMANDS, figure, print_json, table_columns, weight_format, writable
+from texelgrad.cli_jobs import (
+    COMMANDS,
+    figure,
+    print_json,
+    print_warnings,
+    table_columns,
+    weight_format,
+    writable,
+)
 from texelgrad.cli_keys import keys
 from texelgrad.client import Client, Job, JobEnded
 from texelgrad.console import Readable
@@ -103,8 +111,7 @@ def train(
         record = job.get("record") or {}
         if (stopping := record.get("early_stopping") or {}).get("restored"):
             console.print(f"weights of step {stopping['best_step']}, the best {stopping['metric']}")
-        for warning in record.get("warnings") or ():
-            complaints.print(f"[yellow]warning[/yellow] {warning['message']}", markup=True)
+        print_warnings(job)
         console.print(f"succeeded on {job['renderer']}{' (software)' if job['software'] else ''}")
         if out:
             console.print(f"weights: {client.download_weights(job['id'], out, format=kind)}")

@@ -17,6 +17,7 @@ WEIGHT_FORMATS = ("safetensors", "npz", "onnx", "tfjs")  # those of the service;
 PREDICTION_FORMATS = ("csv", "npz", "safetensors")
 _LEVELS = ("debug", "info", "warning", "error")
 console = console_of()
+complaints = console_of(stderr=True)
 
 
 def writable(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -33,6 +34,12 @@ def table_columns(command: Callable[..., None]) -> Callable[..., None]:
     weight = click.option("--weight", help="Column with what each row counts for, of a CSV or Parquet file.")
     target = click.option("--target", help="Column with the targets, of a CSV or Parquet file.")
     return target(weight(command))
+
+
+def print_warnings(job: Job) -> None:
+    """What its page warned of, for people: weights or predictions that are not finite."""
+    for warning in (job.get("record") or {}).get("warnings") or ():
+        complaints.print(f"[yellow]warning[/yellow] {warning['message']}", markup=True)
 
 
 def figure(job: Job, key: str) -> str:
@@ -176,6 +183,7 @@ def predict(
     with Client(url) as client:
         dataset = data if stored else client.upload_dataset(data, target=target, weight=weight)["id"]
         made = client.predict(job_id, dataset)
+        print_warnings(made)
         click.echo(client.download_predictions(made["id"], out, format=kind))
 
 

@@ -94,7 +94,8 @@ def test_weights_are_written(texelgrad: Callable[..., Result], tmp_path: Path, s
 
 def test_predictions_are_written(texelgrad: Callable[..., Result], tmp_path: Path, seen: list[httpx.Request]):
     """A job on the data set predicts; its file comes in the format that its name says, or that is asked for."""
-    made = JOB | {"id": "job_02", "state": "succeeded"}
+    warning = {"code": "predictions_not_finite", "message": "3 of 9 predictions are NaN or infinite"}
+    made = JOB | {"id": "job_02", "state": "succeeded", "record": {"warnings": [warning]}}
     answers: Service = {
         "POST /v1/jobs/job_01/predictions": (202, made),
         "GET /v1/jobs/job_02": (200, made),
@@ -103,6 +104,7 @@ def test_predictions_are_written(texelgrad: Callable[..., Result], tmp_path: Pat
     out = tmp_path / "p.csv"
     result = texelgrad(["predict", "job_01", "ds_1", "-o", str(out)], answers)
     assert result.exit_code == 0, result.output
+    assert "warning 3 of 9 predictions are NaN" in result.stderr
     assert out.read_bytes() == b"file"
     assert json.loads(seen[0].content) == {"dataset": "ds_1"}
     assert seen[-1].url.params["format"] == "csv"
