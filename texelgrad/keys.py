@@ -40,8 +40,8 @@ def new_key() -> NewKey:
 
 
 def secret_hash(text: str) -> str:
-    """What is stored of a key or a session, in hex."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    """What is stored of a key or a session, in hex; of any text, also half characters, which JSON can name."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def keys_required(settings: Settings) -> bool:

@@ -143,7 +143,8 @@ def test_a_session(client: FlaskClient, db: Database):
     """The cookie is out of reach of scripts and other sites; it ends by log-out and by itself."""
     _, headers = make_key(db, "ada", "read")
     browser = client.application.test_client()
-    assert browser.post("/v1/session", json={"key": "tg_wrong"}).status_code == 401
+    for wrong in ("tg_wrong", "tg_\ud800"):
+        assert browser.post("/v1/session", json={"key": wrong}).status_code == 401
     for body in ({}, [], {"key": 5}):
         assert fields(browser.post("/v1/session", json=body)) == ["key"]
     key = {"key": headers["Authorization"].removeprefix("Bearer ")}
