@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,21 @@ PREDICTION_FORMATS = ("csv", "npz", "safetensors")
 _LEVELS = ("debug", "info", "warning", "error")
 console = console_of()
 complaints = console_of(stderr=True)
+
+
+class _JobId(click.ParamType[str]):
+    """A job's id: what stands in the path of a request, so nothing that would change the path."""
+
+    name = "job_id"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The id as it is; refuses what can be none."""
+        if not re.fullmatch(r"\w+", value, re.ASCII):
+            self.fail(f"{value!r} is no job's id; `texelgrad jobs` lists them", param, ctx)
+        return value
+
+
+JOB_ID = _JobId()
 
 
 def writable(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -68,7 +84,7 @@ def jobs(url: str | None, status: str | None, limit: int) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def why(url: str | None, job_id: str) -> None:
     """Say why a job is not running, or why it ended."""
@@ -78,7 +94,7 @@ def why(url: str | None, job_id: str) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.option("--level", type=click.Choice(_LEVELS), help="Only lines of this level.")
 @click.pass_obj
 def logs(url: str | None, job_id: str, level: str | None) -> None:
@@ -89,7 +105,7 @@ def logs(url: str | None, job_id: str, level: str | None) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def cancel(url: str | None, job_id: str) -> None:
     """Cancel a job."""
@@ -98,7 +114,7 @@ def cancel(url: str | None, job_id: str) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def retry(url: str | None, job_id: str) -> None:
     """Queue a job's spec again, from the start; shows the new job's id."""
@@ -107,7 +123,7 @@ def retry(url: str | None, job_id: str) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def resume(url: str | None, job_id: str) -> None:
     """Queue a job that goes on from this one's last checkpoint; shows the new job's id."""
@@ -116,7 +132,7 @@ def resume(url: str | None, job_id: str) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def delete(url: str | None, job_id: str) -> None:
     """Delete a job that has ended, with its curves, weights and checkpoints."""
@@ -126,7 +142,7 @@ def delete(url: str | None, job_id: str) -> None:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
 )
@@ -152,7 +168,7 @@ def weight_format(out: Path) -> str:
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.argument("data")
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), callback=writable, help="File to write."
@@ -188,7 +204,7 @@ def predict(
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.option("-o", "--out", type=click.Path(path_type=Path), callback=writable, help="Write one there.")
 @click.option("--id", "checkpoint_id", help="Which one to write; the furthest by default.")
 @click.pass_obj
@@ -212,7 +228,7 @@ def checkpoints(url: str | None, job_id: str, out: Path | None, checkpoint_id: s
 
 
 @click.command()
-@click.argument("job_id")
+@click.argument("job_id", type=JOB_ID)
 @click.pass_obj
 def diagnostics(url: str | None, job_id: str) -> None:
     """Show the precision report of the device that trained a job, as JSON."""

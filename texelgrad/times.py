@@ -16,8 +16,12 @@ def time_text(microseconds: int | None) -> str | None:
 
 
 def parse_time(text: str) -> int:
-    """Microseconds of an RFC 3339 time; raises ValueError where it is none or has no offset from UTC."""
+    """Microseconds of an RFC 3339 time; raises ValueError where it is none, has no offset from UTC, or lies past the year 9999 there."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text} has no offset from UTC")
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text} is no time of the years 1 to 9999 in UTC") from error
     return (moment - _EPOCH) // timedelta(microseconds=1)

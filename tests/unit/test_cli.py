@@ -446,3 +446,15 @@ def test_a_spec_that_is_none(texelgrad: Callable[..., Result], tmp_path: Path, t
     result = texelgrad(["train", str(tmp_path / "spec.json")], {})
     assert result.exit_code == 1
     assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("job_id", ["", "job_1#2", "../jobs", "a b?x=1"])
+@pytest.mark.parametrize("command", ["why", "logs", "cancel", "retry", "delete", "checkpoints"])
+def test_what_is_no_id_never_reaches_the_service(
+    texelgrad: Callable[..., Result], seen: list[httpx.Request], command: str, job_id: str
+):
+    """It would be another path there."""
+    result = texelgrad([command, job_id], {})
+    assert result.exit_code == 2
+    assert "is no job's id" in result.output
+    assert not seen

@@ -22,7 +22,9 @@ def test_offsets_count():
     assert parse_time("1970-01-01T00:00:00.5Z") == 500_000
 
 
-@pytest.mark.parametrize("text", ["1970-01-01T00:00:00", "x", "1970-13-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    "text", ["1970-01-01T00:00:00", "x", "1970-13-01T00:00:00Z", "9999-12-31T23:59:59-23:59"]
+)
 def test_what_is_no_time(text: str):
     with pytest.raises(ValueError):
         parse_time(text)
