@@ -35,8 +35,9 @@ _MAX_PARTS = 2048
 _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 _RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
 _RING_BYTES = _RESIDENT_BYTES // 16
-_PATCH_BYTES = 1 << 28  # of what the windows of one convolution hold
-_TIMES = (0, 1, 40), (1, 0.015, 10)  # of a load, a multiply-add and a store: on a software renderer, on a GPU
+_PATCH_BYTES = 1 << 28  # of what the windows of all convolutions hold
+_Times = tuple[float, float, float]  # of a load, a multiply-add and a store
+_RENDERERS: tuple[_Times, ...] = (0, 1, 40), (1, 0.015, 10)  # a software renderer, a GPU
 MAX_HELD_BYTES = 1 << 32
 """Of the numbers of a data set that is streamed: the page holds them outside of textures."""
 
@@ -60,7 +61,11 @@ class Sizes:
 
 
 def texture_bytes(sizes: Sizes) -> int:
-    """Bytes of all textures at once, at most."""
+    """Bytes of all textures at once, at most, on the renderer that needs more."""
+    return max(_texture_bytes(sizes, times) for times in _RENDERERS)
+
+
+def _texture_bytes(sizes: Sizes, times: _Times) -> int:
     batch = _round_up(sizes.batch, _ROW_ALIGNMENT)
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
@@ -75,7 +80,7 @@ def texture_bytes(sizes: Sizes) -> int:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
-    patches = {layer.index: _patches(layer, batch, stage) for layer in sizes.layers}
+    patches = _patches(sizes.layers, batch, stage, times)
     for layer in weights:
         if layer.lines:
             blocks, rows, columns = layer.weights or (0, 0, 0)
@@ -166,23 +171,35 @@ def _weights(layer: LayerShape, layers: int) -> int:
     return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
 
 
-def _patches(layer: LayerShape, batch: int, stage: int) -> int:
-    """Texels a sample of what a convolution's windows hold, where some renderer stores that; backends/webgl2/convolution.js."""
-    if not layer.windows:
-        return 0
+def _patches(layers: Sequence[LayerShape], batch: int, stage: int, times: _Times) -> dict[int, int]:
+    """Texels a sample of what the windows of each layer hold, 0 where that is not stored; backends/webgl2/convolution.js."""
+    left = _PATCH_BYTES
+    patches = dict[int, int]()
+    for layer in layers:
+        taken = max(_tensor(rows, layer.pixels * _texels_of_window(layer)) for rows in (batch, stage))
+        wins = layer.windows and taken <= left and _patches_pay(layer, times)
+        patches[layer.index] = layer.pixels * _texels_of_window(layer) if wins else 0
+        left -= taken if wins else 0
+    return patches
+
+
+def _texels_of_window(layer: LayerShape) -> int:
+    taps, channels, _ = layer.weights or (0, 0, 0)
+    return math.ceil(taps * channels / 4)
+
+
+def _patches_pay(layer: LayerShape, times: _Times) -> bool:
+    """Whether it takes less time to store them."""
     taps, channels, filters = layer.weights or (0, 0, 0)
-    texels = math.ceil(taps * channels / 4)
-    if max(_tensor(rows, layer.pixels * texels) for rows in (batch, stage)) > _PATCH_BYTES:
-        return 0
     passes = 1 if layer.frozen else 2
+    load, multiply_add, store = times
 
-    def time(trips: int, stored: int, times: tuple[float, float, float]) -> float:
+    def time(trips: int, stored: int) -> float:
         products = math.ceil(filters / 4) * trips * passes
-        return 2 * (products + 2 * stored) * times[0] + 16 * products * times[1] + stored * times[2]
+        return 2 * (products + 2 * stored) * load + 16 * products * multiply_add + stored * store
 
-    direct = taps * math.ceil(channels / 4)
-    wins = any(time(texels, texels, times) < time(direct, 0, times) for times in _TIMES)
-    return layer.pixels * texels if wins else 0
+    texels = _texels_of_window(layer)
+    return time(texels, texels) < time(taps * math.ceil(channels / 4), 0)
 
 
 def _splits(layer: LayerShape, batch: int) -> int:

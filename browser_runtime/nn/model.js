@@ -36,7 +36,7 @@ export const ROW_WEIGHT = "row.weight";
  * @typedef {{algorithm: "direct"|"im2col", direct: Cost, im2col: Cost|null}} Choice `im2col`: null where groups or transposition rule it out
  */
 
-/** @typedef {(geometry: any, trainable: boolean) => Choice} Choose by the attributes of an op conv2d */
+/** @typedef {(layer: string, geometry: any, trainable: boolean) => Choice} Choose for a layer of a plan, by the attributes of its op conv2d */
 
 /** A forward graph under construction; layers/ add to it. */
 export class Model {
@@ -126,7 +126,7 @@ export class Model {
   /** @param {any} layer a convolution @param {any} geometry attributes of its op @returns {"direct"|"im2col"} */
   algorithm(layer, geometry) {
     if (!this.choose) return "direct";
-    const choice = this.choose(geometry, layer.trainable ?? true);
+    const choice = this.choose(layer.name, geometry, layer.trainable ?? true);
     this.convolutions.push({ layer: layer.name, ...choice });
     return choice.algorithm;
   }

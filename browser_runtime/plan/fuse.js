@@ -1,4 +1,4 @@
-// Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The same for all backends.
+// Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The rules are the same for all backends.
 import { size } from "../nn/graph.js";
 import { losses } from "../nn/losses.js";
 

@@ -1,4 +1,4 @@
-// The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends.
+// The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends but for the convolutions' algorithms.
 import { optimizers } from "../nn/optimizers.js";
 import { asksFor } from "../nn/metrics.js";
 import { arrayOf, shapesOf } from "../nn/inputs.js";

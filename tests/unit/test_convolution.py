@@ -107,6 +107,48 @@ def test_patches_that_do_not_fit_are_not_stored():
     assert made["algorithm"] == "direct"
 
 
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_all_patches_of_a_plan_share_a_budget(renderer: str):
+    """Eight convolutions that would each be chosen alone: the first one takes patches of 142 MiB, then none fits."""
+    side = 112
+    inputs = {f"i{n}": [side, side, 1] for n in range(8)}
+    branches = [
+        layer
+        for n, name in enumerate(inputs)
+        for layer in (
+            conv(32, name=f"c{n}", inputs=[name]),
+            pool(1, stride=40, name=f"p{n}", inputs=[f"c{n}"]),
+        )
+    ]
+    joined = {"type": "concat", "inputs": [f"p{n}" for n in range(8)]}
+    model = {"input": inputs, "layers": [*branches, joined, FLATTEN, dense(3)]}
+    spec = parse_spec(
+        {
+            "model": model,
+            "loss": "mse",
+            "optimizer": {"type": "adam"},
+            "train": {"steps": 1, "batch_size": 16},
+        }
+    )
+    arrays = {**dict.fromkeys(inputs, (20, side, side, 1)), "y": (20, 3)}
+    data = {"x": {name: {"shape": list(arrays[name])} for name in inputs}, "y": {"shape": [20, 3]}}
+    limits = LIMITS | {"software": RENDERERS[renderer]}
+    page = call("/browser_runtime/train/estimate.js", "estimate", spec.model_dump(), data, limits)
+    chosen = [choice["algorithm"] for choice in page["convolutions"]]
+    taken = [choice["im2col"]["bytes"] for choice in page["convolutions"]]
+    assert chosen == ["im2col"] + ["direct"] * 7
+    assert 128 * MIB < taken[0] < 256 * MIB
+
+
+def test_the_service_knows_the_budget():
+    """A deep net, three of whose convolutions of 5 x 5 may store their patches: 72 MiB each."""
+    layers = [conv(16, 5, padding="same"), conv(5, 1)] * 8
+    page, bound = plan((24, 24, 5), layers, "software", rows=300, batch=256)
+    chosen = [choice["algorithm"] for choice in page["convolutions"]]
+    assert chosen[::2] == ["im2col"] * 3 + ["direct"] * 5
+    assert page["textureBytes"] <= bound <= 2 * page["textureBytes"]
+
+
 def test_groups_and_transposed_convolutions_have_one_way():
     """Their products are others."""
     for layers in ([conv(4, groups=2)], [transpose(4)]):
