@@ -113,12 +113,12 @@ def _texture_bytes(sizes: Sizes, times: _Times) -> int:
         *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
     ]
     total += sum(_tensor(batch, columns) for columns in outputs)
-    alive = 2 + max((min(layer.merges, 2) for layer in sizes.layers), default=0)
+    alive = 2 + max((layer.merges for layer in sizes.layers), default=0)
     for folded in (False, True):
         for rows, candidates in ((batch, gradients + passing), (stage, outputs + passing)):
             largest = sorted(
                 (columns for columns in candidates if _is_folded(rows, columns) is folded), reverse=True
-            )[:alive]
+            )[: min(alive, 4) if rows == batch else alive]
             total += sum(_tensor(rows, columns) for columns in largest)
     total += _tensor(stage, max(dips))
 

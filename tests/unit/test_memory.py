@@ -121,6 +121,7 @@ CONV_NETS: dict[str, tuple[tuple[int, ...], list[Layer]]] = {
     "batch norm of images": ((24, 24, 3), [conv(16, padding="same"), {"type": "batch_norm", "activation": "relu"}, conv(8, padding="same"), {"type": "batch_norm"}, pool(), FLATTEN, dense(2)]),
     "norms of flattened images": ((12, 12, 3), [conv(6), FLATTEN, {"type": "layer_norm"}, {"type": "group_norm", "groups": 2, "activation": "relu"}, {"type": "batch_norm"}, dense(2)]),
     "norms of one channel": ((9, 9, 1), [{"type": "batch_norm"}, {"type": "group_norm", "groups": 1}, {"type": "layer_norm"}, FLATTEN, dense(2)]),
+    "six branches": ((16, 16, 1), [*(conv(16, padding="same", activation="relu", name=f"b{i}", inputs=["input"]) for i in range(6)), add(*(f"b{i}" for i in range(6))), FLATTEN, dense(3)]),
     "residual mlp": ((30,), [dense(64, "relu"), dense(64, "relu", use_bias=False), add("dense_1", "dense_2", activation="tanh"), dense(64), add("add_1", "dense_3", "dense_1"), dense(2)]),
 }  # fmt: skip
 

@@ -55,9 +55,9 @@ class Concat(LayerBase):
         moved = [value.shape for value in values if natural(value).held != value.held]
         widths = [*accumulate(value.shape[-1] for value in values)][1:-1]
         joined = [(*output[:-1], width) for width in widths]
-        return LayerShape(values[0].shape, output, passing=(*moved, *joined), merges=len(values) - 1), Value(
-            output, output
-        )
+        return LayerShape(
+            values[0].shape, output, passing=(*moved, *joined), merges=min(2, len(values) - 1)
+        ), Value(output, output)
 
 
 def _require(
