@@ -8,16 +8,16 @@ const BUNDLE = new URL("../../shaders/bundle.json", import.meta.url).href;
  * Trains with a bundle in which some texts are replaced, and gives the precision report.
  * @param {any} spec @param {any} x @param {any} y
  * @param {{file: string, from: string, to: string}[]} edits each `from` must be there
- * @param {{level?: "basic"|"full", steps?: number}} [options]
+ * @param {{level?: "basic"|"full", steps?: number, device?: any}} [options]
  */
-export async function withEditedShaders(spec, x, y, edits, { level = "basic", steps } = {}) {
+export async function withEditedShaders(spec, x, y, edits, { level = "basic", steps, device } = {}) {
   const bundle = await (await fetch(BUNDLE)).json();
   for (const { file, from, to } of edits) {
     if (!bundle[file]?.includes(from)) throw new Error(`${file} does not hold ${from}`);
     bundle[file] = bundle[file].replace(from, to);
   }
   const shaderUrl = URL.createObjectURL(new Blob([JSON.stringify(bundle)], { type: "application/json" }));
-  const engine = await Engine.create({ shaderUrl });
+  const engine = await Engine.create({ shaderUrl, device });
   try {
     const session = await engine.compile(spec, { data: { x, y } });
     /** @type {any[]} */

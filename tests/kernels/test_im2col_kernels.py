@@ -10,7 +10,7 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..tolerances import PREDICTION_RTOL
+from ..tolerances import OPERATOR_RIGHT, PREDICTION_RTOL
 from .cnns import FLATTEN, Layer, Shape, cnn, conv, conv1d, dense, images_for, pool
 from .harness import BrowserPage, PageError
 from .specs import ACTIVATIONS, OPTIMIZERS
@@ -18,6 +18,7 @@ from .test_conv_kernels import WINDOWS, check, conv_nets
 from .test_kernels import DEVICES, TARGETS_NEEDED, device_id, quick
 
 SESSION, ENGINE = "/tests/kernels/session_page.js", "/tests/kernels/engine_page.js"
+REFUSALS = "/tests/kernels/refusals_page.js"
 IM2COL = {"convolution": "im2col"}
 UPDATE = "conv2d_grad_weights.frag.glsl+update.frag.glsl"
 
@@ -168,3 +169,20 @@ def test_the_precision_report_has_the_patches(browser_page: BrowserPage):
     assert found["conv2d_1.patches"]["maxAbsoluteError"] == 0
     assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
     assert len(report["firstLosses"]) == 9
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+@pytest.mark.parametrize("algorithm", ["im2col", "direct"])
+def test_no_lane_reads_past_the_weights(browser_page: BrowserPage, algorithm: str, use_bias: bool):
+    """Lanes past the last channel are dropped, but what they sum stands in the weights: with one channel each lane has its gradient."""
+    layers = [conv(1, 1, "tanh"), conv(3, 2, use_bias=use_bias), FLATTEN, dense(3)]
+    spec = cnn((5, 4, 1), layers, "softmax_cross_entropy", steps=3)
+    edits = [
+        {"file": "conv2d_grad_input.frag.glsl", "from": "SLOPED(total[i],", "to": "SLOPED(total[i].wwww,"}
+    ]
+    options = {"device": {"convolution": algorithm}}
+    report = browser_page.call(REFUSALS, "withEditedShaders", spec, *images_for(spec, 8), edits, options)[
+        "report"
+    ]
+    found = {each["op"]: each["maxNormalizedError"] for each in report["operators"]}
+    assert found["conv2d_grad_input + activation_grad"] < OPERATOR_RIGHT, found

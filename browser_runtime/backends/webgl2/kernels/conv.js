@@ -75,7 +75,7 @@ export const kernels = {
     return [
       lowering.draw(`conv2d${kind}_grad_input`, {
         trips: area(conv.attrs.taps) * made,
-        defines: { ...windowDefines(conv.attrs), ...defines, ...(kind === "" && { TAP_ROWS: tapRows }), ...slope.defines },
+        defines: { ...windowDefines(conv.attrs), ...defines, ...(kind === "" && { TAP_ROWS: tapRows, TAP_CHANNELS: channels }), ...slope.defines },
         reads: [lowering.read("DY", conv.inputs.dy), lowering.read("W", conv.inputs.w), ...slope.reads],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),
