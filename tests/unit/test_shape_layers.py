@@ -84,7 +84,7 @@ GRID: list[tuple[list[int], list[Layer]]] = [
     *[([200, 200, 1], [conv(1, 1), avg_pool(size), FLATTEN, dense(1)]) for size in (181, 182)],
     *[([side, side, 1], [GLOBAL_AVG, dense(1)]) for side in (181, 182)],
     *[([side, side, 1], [GLOBAL_MAX, dense(1)]) for side in (181, 182)],
-    *[([side, side, 1], [conv(1, 1), GLOBAL_MAX, dense(1)]) for side in (64, 65)],
+    *[([side, side, 1], [conv(1, 1), GLOBAL_MAX, dense(1)]) for side in (181, 182)],
     *[([1, 1, 1], [conv(1, 1), upsample([128, size]), avg_pool([128, size]), FLATTEN, dense(1)]) for size in (256, 257)],
 ]  # fmt: skip
 
