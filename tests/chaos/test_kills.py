@@ -44,7 +44,14 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+# Killed once in the quick run by tests/e2e/test_lifecycle.py.
+KILLED_THERE = {"renderer", "browser", "runner", "celery child"}
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(s, id=s.name, marks=pytest.mark.full if s.name in KILLED_THERE else ()) for s in SCENARIOS],
+)
 def test_a_killed_process(stack: Stack, spec: dict[str, Any], weights: bytes, scenario: Scenario):
     """SIGKILL in the middle of training; a second job waits in the queue meanwhile."""
     victims = scenario.victims(stack)  # the warm worker's: later there may be those of the next spare

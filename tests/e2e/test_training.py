@@ -199,7 +199,7 @@ def test_the_command_line_trains(stack: Stack, blobs: dict[str, NDArray[Any]], t
 
 def test_the_command_line_says_what_is_wrong(stack: Stack, tmp_path: Path):
     """A refused spec ends with status 1 and its faults, without a traceback."""
-    (tmp_path / "spec.json").write_text('{"loss": "l7"}')
+    (tmp_path / "spec.json").write_text('{"loss": "l7", "data": {"synthetic": {"kind": "xor", "rows": 4}}}')
     done = _texelgrad("--url", stack.url, "train", str(tmp_path / "spec.json"))
     assert done.returncode == 1
     assert "loss" in done.stderr

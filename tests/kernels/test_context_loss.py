@@ -48,7 +48,13 @@ def test_zeros_of_a_dead_process_are_refused(browser_page: BrowserPage, read: st
     assert read_after(browser_page, read, "zeros") == {"code": "context_lost", "points": 0}
 
 
-@pytest.mark.parametrize("read", [*READS, "compile"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(read, marks=() if read in {"checkpoint", "telemetry", "compile"} else pytest.mark.full)
+        for read in (*READS, "compile")
+    ],
+)
 def test_a_read_right_after_the_process_was_killed(read: str):
     """In the same task, so that the browser could not tell the page yet."""
     with BrowserPage() as page, _killer(lambda: _kill_gpu_process(page)) as url:
