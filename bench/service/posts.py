@@ -1,57 +1,51 @@
 """How long POST /v1/jobs takes at 100 requests a second from 50 clients, with Redis up, stalled and down.
 
-The worker rests, so that jobs only pile up. Arrivals are open: each request has its time, and what is late because all
-clients are busy counts from that time. The clients are a process of their own.
+The worker is idle: it is drained, so that jobs only pile up. Beside that stands what the same requests take while it trains what is
+posted, on the same cores.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import signal
-import subprocess
-import sys
-import time
-import uuid
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import httpx
-
 from bench.service.figures import Row, quantiles
-from bench.service.running import ROOT, Service, running
+from bench.service.load import load
+from bench.service.running import Service, running
 
-RATE = 100  # requests a second
-CLIENTS = 50
 GOAL_MS = 200.0
-RETRY_S = 60.0  # a service that takes no connection for so long is gone
-RETRY_PAUSE_S = 0.02  # or a refused connection would be tried as fast as one core can
+_Case = Callable[[Service], AbstractContextManager[None]]
 
 
 def measure(database: str, url: str, seconds: float) -> list[Row]:
-    """The three cases on one database."""
-    rows: list[Row] = []
+    """The cases on one database."""
     with running(url) as service:
         service.drain()
-        load(service, 1.0)  # connections and caches
-        for case, prepared in (("normal", _nothing), ("Redis stalled", _stalled), ("Redis down", _down)):
-            with prepared(service):
-                cpu = service.part("api")
-                before = _cpu_s(cpu)
-                took = load(service, seconds)
-                cpu_ms = 1e3 * (_cpu_s(cpu) - before) / len(took)
-            p50, p99, worst = quantiles(took)
-            rows.append(
-                Row(
-                    f"POST p99, {database}, {case}",
-                    p99,
-                    "ms",
-                    GOAL_MS,
-                    {"p50": p50, "worst": worst, "requests": len(took), "api_cpu_ms_each": round(cpu_ms, 2)},
-                )
-            )
-    return rows
+        load(service.url, 1.0)  # connections and caches
+        cases: list[tuple[str, _Case, float | None]] = [
+            ("normal", _nothing, GOAL_MS),
+            ("Redis stalled", _stalled, GOAL_MS),
+            ("Redis down", _down, GOAL_MS),
+            ("worker training", _training, None),
+        ]
+        return [
+            _measure(service, f"POST p99, {database}, {name}", case, goal_ms, seconds)
+            for name, case, goal_ms in cases
+        ]
+
+
+def _measure(service: Service, name: str, case: _Case, goal_ms: float | None, seconds: float) -> Row:
+    with case(service):
+        api = service.part("api")
+        before = _cpu_s(api)
+        measured = load(service.url, seconds)
+        cpu_ms = 1e3 * (_cpu_s(api) - before) / len(measured.took_ms)
+    p50, p99, worst = quantiles(measured.took_ms)
+    besides = {"p50": p50, "worst": worst, "requests": len(measured.took_ms)}
+    each = {"api_cpu_ms_each": round(cpu_ms, 2), "client_cpu_ms_each": round(measured.client_cpu_ms, 2)}
+    return Row(name, p99, "ms", goal_ms, {**besides, **each})
 
 
 @contextmanager
@@ -82,57 +76,13 @@ def _down(service: Service) -> Generator[None]:
         service.serve.resume()
 
 
+@contextmanager
+def _training(service: Service) -> Generator[None]:
+    """The worker takes up what was posted."""
+    service.drain(undo=True)
+    yield
+
+
 def _cpu_s(api: Any) -> float:
     times = [process.cpu_times() for process in (api, *api.children(recursive=True))]
     return sum(each.user + each.system for each in times)
-
-
-def load(service: Service, seconds: float, rate: int = RATE) -> list[float]:
-    """Latencies in ms of `rate` requests a second, as the load process measures them."""
-    command = [sys.executable, "-m", "bench.service.posts", service.url, str(seconds), str(rate)]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
-
-
-async def _generate(url: str, body: bytes, seconds: float, rate: int) -> list[float]:
-    took: list[float] = []
-    due: asyncio.Queue[float | None] = asyncio.Queue()
-
-    async def client() -> None:
-        async with httpx.AsyncClient(timeout=60, headers={"Content-Type": "application/json"}) as http:
-            while (at := await due.get()) is not None:
-                await post_job(http, url, body)
-                took.append(1e3 * (time.monotonic() - at))
-
-    clients = [asyncio.create_task(client()) for _ in range(CLIENTS)]
-    started = time.monotonic()
-    for number in range(int(seconds * rate)):
-        at = started + number / rate
-        await asyncio.sleep(max(0.0, at - time.monotonic()))
-        due.put_nowait(at)
-    for _ in clients:
-        due.put_nowait(None)
-    await asyncio.gather(*clients)
-    return took
-
-
-async def post_job(http: httpx.AsyncClient, url: str, body: bytes, retry_s: float = RETRY_S) -> None:
-    """As a good client does it: a broken connection is tried again under the same key; TimeoutError after `retry_s` of that."""
-    headers: Mapping[str, str] = {"Idempotency-Key": str(uuid.uuid4())}
-    deadline = time.monotonic() + retry_s
-    while True:
-        try:
-            answer = await http.post(f"{url}v1/jobs", content=body, headers=headers)
-        except httpx.TransportError as error:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"a POST: not within {retry_s:g} s") from error
-            print(f"once more after {error!r}", file=sys.stderr)
-            await asyncio.sleep(RETRY_PAUSE_S)
-        else:
-            assert answer.status_code == httpx.codes.ACCEPTED, answer.text
-            return
-
-
-if __name__ == "__main__":
-    spec = (ROOT / "examples" / "seed_demo.json").read_bytes()
-    json.dump(asyncio.run(_generate(sys.argv[1], spec, float(sys.argv[2]), int(sys.argv[3]))), sys.stdout)

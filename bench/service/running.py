@@ -58,8 +58,8 @@ class Service:
         command = [sys.executable, "-m", "texelgrad.cli", "workers", "drain", self.worker()["id"]]
         command += ["--undo"] if undo else []
         subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True)
-        wanted = "idle" if undo else "draining"
-        wait_until(lambda: self.worker()["state"] == wanted, f"a worker that is {wanted}")
+        wanted = {"idle", "busy"} if undo else {"draining"}
+        wait_until(lambda: self.worker()["state"] in wanted, f"a worker that is {' or '.join(wanted)}")
 
     def database(self) -> Database:
         """Its database, opened; to be closed."""

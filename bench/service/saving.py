@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.service import posts
 from bench.service.figures import Row, quantiles
+from bench.service.load import load
 from bench.service.running import ROOT, running
 from texelgrad import artifacts
 from texelgrad.db import Database
@@ -34,8 +34,8 @@ def measure(database: str, url: str, steps: int, seconds: float) -> list[Row]:
             [*command, service.database().url.render_as_string(False)], cwd=ROOT, stdout=subprocess.PIPE
         )
         try:
-            posts.load(service, 1.0, _RATE)
-            p50, p99, worst = quantiles(posts.load(service, seconds, _RATE))
+            load(service.url, 1.0, _RATE)
+            p50, p99, worst = quantiles(load(service.url, seconds, _RATE).took_ms)
         finally:
             writer.kill()
         assert writer.stdout is not None
