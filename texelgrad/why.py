@@ -29,9 +29,9 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
     Cause.DATA_INVALID: ("the engine refused the data", "Mend the data as the message says."),
     Cause.TOO_LARGE: ("it does not fit the GPU", "Use a smaller batch, model or data set."),
     Cause.NON_FINITE_LOSS: (
-        "training diverged: the loss became NaN or infinite",
-        "Lower the learning rate, or normalise the data.",
-    ),
+        "the loss became NaN or infinite",
+        None,
+    ),  # the page says at which step, and what may help
     Cause.ABORTED: ("the page was told to stop", None),
     Cause.PAGE_CRASHED: ("the browser's page crashed", "It may need more memory than the worker has."),
     Cause.RUNNER_DIED: ("the process that ran it died", "The worker's log says more."),
@@ -51,7 +51,7 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
 
 
 WARNINGS: Mapping[str, str] = {
-    "weights_not_finite": "Lower the learning rate, normalise the data, or let it stop (numerics.on_nonfinite).",
+    "weights_not_finite": "With numerics.on_nonfinite: stop it would have ended at the first such loss.",
     "predictions_not_finite": "The weights are not finite themselves, as the job that made them says, or its inputs are too large.",
 }
 """What to do about what a page warns of, by its code."""

@@ -7,8 +7,9 @@ import { formatCount, formatDuration, formatNumber, shortRenderer, toNumber } fr
  * @typedef {{renderer: string, vendor: string, version: string, software: boolean, userAgent: string,
  *   extensions: string[], limits: Record<string, number | number[]>}} Device
  * @typedef {{expression: string, expected: unknown, got: unknown, ok: boolean, used: boolean}} NonFiniteCase
- * @typedef {{op: string, name: string, elements: number, maxRelativeError: number | string,
- *   maxNormalizedError: number | string, maxUlp: number | string, maxAbsoluteError: number | string}} OperatorError
+ * @typedef {number | string | null} Size null: there was nothing to compare
+ * @typedef {{op: string, name: string, elements: number, compared?: number, maxRelativeError: Size,
+ *   maxNormalizedError: Size, maxUlp: Size, maxAbsoluteError: Size}} OperatorError
  * @typedef {{step: number, loss: number | string, reference: number | string, relativeError: number | string | null}} FirstLoss
  * @typedef {{version: number, level: string, device: Device,
  *   float32: {format: string, renderable: boolean, proof: Record<string, unknown> | boolean},
@@ -37,6 +38,9 @@ const holds = (each) => each.ok || !each.used;
 /** Above this error, relative to an output's largest value, an operator is worth a look: float32 and blocked sums stay far below. */
 const LARGE_ERROR = 1e-4;
 
+/** Whether some of its elements were numbers on both sides. @param {OperatorError} each */
+const isComparable = (each) => each.maxNormalizedError !== null;
+
 /** The operator with the largest error; one that is not a number is the worst. @param {OperatorError[]} operators */
 function worstOperator(operators) {
   const size = (/** @type {OperatorError} */ each) => {
@@ -56,7 +60,8 @@ export function judge(report) {
   if (!(report.float32.renderable && report.readback.exact && report.nonfinite.every(holds))) return { tone: "bad", text: "a proof failed" };
   if (report.firstLosses.some((each) => !isNumber(each.loss))) return { tone: "warn", text: "training had diverged" };
   if (!report.operators.length || !operatorsChecked) return { tone: "warn", text: "no operator was measured" };
-  const worst = worstOperator(report.operators);
+  if (!report.operators.some(isComparable)) return { tone: "warn", text: "training had diverged: nothing to compare" };
+  const worst = worstOperator(report.operators.filter(isComparable));
   const error = toNumber(worst.maxNormalizedError);
   if (error === null || !(error <= LARGE_ERROR)) return { tone: "warn", text: `look at ${worst.name}: error ${formatNumber(worst.maxNormalizedError, 2)}` };
   if (operatorsChecked < operatorsTotal) return { tone: "good", text: `proofs passed, ${operatorsChecked} of ${operatorsTotal} operators measured` };
@@ -116,6 +121,18 @@ function formatUlp(value) {
   return number !== null && number >= 100 ? formatCount(Math.round(number)) : formatNumber(value, 3);
 }
 
+/** The largest error of all operators that have one. @param {OperatorError[]} operators @param {string} tone */
+function errorLabel(operators, tone) {
+  if (!operators.length) return label("not measured", "warn");
+  const errors = operators.filter(isComparable).map((each) => each.maxNormalizedError);
+  return errors.length ? label(`≤ ${formatNumber(worst(errors), 3)}`, tone) : label("not comparable", "warn");
+}
+
+/** How many elements there are, and of how many there is a distance. @param {OperatorError} each */
+function formatElements({ elements, compared = elements }) {
+  return compared < elements ? `${formatCount(compared)} of ${formatCount(elements)}` : formatCount(elements);
+}
+
 /** @param {FirstLoss} each */
 function formatLossError(each) {
   const { error, absolute } = lossError(each);
@@ -140,7 +157,7 @@ function checks(report) {
     check("NaN, infinity", verdict(held.length === used.length, "kept", "altered"),
       `${held.length} of the ${used.length} expressions that the engine uses gave what IEEE 754 says` +
       (avoided.length ? `; ${avoided.length} that it avoids did not.` : ".")),
-    check("Operators", operators.length ? label(`≤ ${formatNumber(worst(operators.map((each) => each.maxNormalizedError)), 3)}`, judge(report).tone === "warn" ? "warn" : "") : label("not measured", "warn"),
+    check("Operators", errorLabel(operators, judge(report).tone === "warn" ? "warn" : ""),
       `Largest error of ${operators.length} outputs on this job's first batch against float64, ` +
       "relative to the largest value of each."),
     check("First losses", label(worstLoss(firstLosses)),
@@ -183,10 +200,11 @@ export function showReport(host, report) {
     make("div", { class: "columns uneven" },
       make("div", {}, make("h3", {}, "Operators against float64"),
         table("Largest error of each operator", ["Output", "Operator", "#Elements", "#Error / largest", "#Relative error", "#ULP"],
-          report.operators.map((each) => [make("code", {}, each.name), each.op, formatCount(each.elements),
-            formatNumber(each.maxNormalizedError, 3), formatNumber(each.maxRelativeError, 3), formatUlp(each.maxUlp)])),
+          report.operators.map((each) => [make("code", {}, each.name), each.op, formatElements(each),
+            isComparable(each) ? formatNumber(each.maxNormalizedError, 3) : "not comparable",
+            formatNumber(each.maxRelativeError, 3), formatUlp(each.maxUlp)])),
         make("p", { class: "hint" }, "Relative error and ULP are those of the single worst element; where terms cancel, " +
-          "an element near zero has many.")),
+          "an element near zero has many. What is NaN or infinite on both sides has no distance.")),
       make("div", {}, make("h3", {}, "First losses against float64"),
         table("First losses", ["#Step", "#Loss", "#float64", "#Relative difference"],
           report.firstLosses.map((each) => [String(each.step), formatNumber(each.loss, 8), formatNumber(each.reference, 8),

@@ -21,10 +21,11 @@ const BUDGET = { basic: 3e7, full: 3e9 };
  * @property {string} op the primitive ops that one kernel computed
  * @property {string} name the tensor that it wrote
  * @property {number} elements
- * @property {number} maxAbsoluteError
- * @property {number} maxRelativeError of one element to its own value
- * @property {number} maxNormalizedError of one element to the tensor's largest value
- * @property {number} maxUlp in units of the last place of the float32 nearest to the reference
+ * @property {number} compared those of them that are numbers on both sides; without any, the errors are null
+ * @property {number|null} maxAbsoluteError
+ * @property {number|null} maxRelativeError of one element to its own value
+ * @property {number|null} maxNormalizedError of one element to the tensor's largest value
+ * @property {number|null} maxUlp in units of the last place of the float32 nearest to the reference
  */
 
 /**
@@ -78,7 +79,7 @@ function work({ plan }, { ops }, rows) {
 /**
  * The losses of the first steps, against a run of the same plan in float64 from the same weights on the same batches.
  * @param {Session} session @param {{left: number}} budget
- * @returns {Promise<{step: number, loss: number, reference: number, relativeError: number}[]>}
+ * @returns {Promise<{step: number, loss: number, reference: number, relativeError: number|null}[]>} no error of a loss that is not finite
  */
 async function compareLosses(session, budget) {
   const { plan, spec, batches } = session;
@@ -107,7 +108,7 @@ async function compareLosses(session, budget) {
       reference += mean(values.get("loss").data) * share;
     }
     const loss = session.progress.firstLosses[step];
-    out.push({ step: step + 1, loss, reference, relativeError: loss === reference ? 0 : Math.abs(loss - reference) / Math.abs(reference) });
+    out.push({ step: step + 1, loss, reference, relativeError: relativeError(loss, reference) });
   }
   return out;
 }
@@ -211,26 +212,38 @@ function flat(value) {
   return value.kernel ? Float64Array.from([...value.kernel.data, ...(value.bias?.data ?? [])]) : value.data;
 }
 
+/** Null where there is no distance: what float32 can't hold, float64 may. @param {number} loss @param {number} reference */
+function relativeError(loss, reference) {
+  if (!Number.isFinite(loss)) return null;
+  return loss === reference ? 0 : Math.abs(loss - reference) / Math.abs(reference);
+}
+
 /** @param {Float64Array} values */
 const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
-/** @param {Float64Array} got @param {Float64Array} wanted @returns {Omit<OperatorReport, "op"|"name">} */
+/**
+ * Errors over the elements that are numbers on both sides. NaN where NaN is met, and an infinity where float32 has none, are right and have no
+ * distance: where nothing else is there, the errors are null. Where one side alone is not finite, they are NaN.
+ * @param {Float64Array} got @param {Float64Array} wanted @returns {Omit<OperatorReport, "op"|"name">}
+ */
 export function compare(got, wanted) {
-  const report = { elements: wanted.length, maxAbsoluteError: 0, maxRelativeError: 0, maxNormalizedError: 0, maxUlp: 0 };
-  let largest = 0;
-  for (let i = 0; i < wanted.length; i++) {
-    const error = Math.abs(got[i] - wanted[i]);
-    if (Number.isNaN(error) && !(Number.isNaN(got[i]) && Number.isNaN(wanted[i])) && got[i] !== wanted[i]) {
-      return { ...report, maxAbsoluteError: NaN, maxRelativeError: NaN, maxNormalizedError: NaN, maxUlp: NaN };
+  const all = (/** @type {number|null} */ error) => ({ maxAbsoluteError: error, maxRelativeError: error, maxNormalizedError: error, maxUlp: error });
+  const elements = wanted.length;
+  let [compared, absolute, relative, ulps, largest] = [0, 0, 0, 0, 0];
+  for (let i = 0; i < elements; i++) {
+    if (!Number.isFinite(got[i]) || !Number.isFinite(wanted[i])) {
+      if (Object.is(got[i], Math.fround(wanted[i]))) continue;
+      return { elements, compared, ...all(NaN) };
     }
-    if (!(error > 0)) continue;
-    report.maxAbsoluteError = Math.max(report.maxAbsoluteError, error);
-    if (wanted[i] !== 0) report.maxRelativeError = Math.max(report.maxRelativeError, error / Math.abs(wanted[i]));
-    report.maxUlp = Math.max(report.maxUlp, error / ulp(wanted[i]));
+    const error = Math.abs(got[i] - wanted[i]);
+    compared += 1;
+    absolute = Math.max(absolute, error);
+    if (wanted[i] !== 0) relative = Math.max(relative, error / Math.abs(wanted[i]));
+    ulps = Math.max(ulps, error / ulp(wanted[i]));
+    largest = Math.max(largest, Math.abs(wanted[i]));
   }
-  for (const value of wanted) largest = Math.max(largest, Math.abs(value));
-  report.maxNormalizedError = largest > 0 ? report.maxAbsoluteError / largest : report.maxAbsoluteError;
-  return report;
+  if (compared === 0) return { elements, compared, ...all(null) };
+  return { elements, compared, maxAbsoluteError: absolute, maxRelativeError: relative, maxNormalizedError: largest > 0 ? absolute / largest : absolute, maxUlp: ulps };
 }
 
 /** The distance of neighbouring float32 numbers at x. @param {number} x */

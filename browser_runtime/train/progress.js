@@ -1,5 +1,6 @@
 // Progress: what training has reported so far: points for the caller, the best validation with its weights, whether the loss is still finite.
 import { EngineError } from "../errors.js";
+import { divergence } from "./divergence.js";
 import { EarlyStopping } from "./early_stopping.js";
 import { readWeights, writeWeights } from "./weights.js";
 
@@ -12,8 +13,10 @@ import { readWeights, writeWeights } from "./weights.js";
 export const FIRST_LOSSES = 10;
 
 export class Progress {
-  /** @param {{spec: any, plan: Plan, executable: Executable}} parts */
-  constructor({ spec, plan, executable }) {
+  /** @param {{spec: any, plan: Plan, executable: Executable, totalSteps: number}} parts */
+  constructor({ spec, plan, executable, totalSteps }) {
+    this.spec = spec;
+    this.totalSteps = totalSteps;
     this.plan = plan;
     this.executable = executable;
     this.stopsAtNonFinite = spec.numerics.on_nonfinite === "stop";
@@ -27,8 +30,10 @@ export class Progress {
     this.validated = null;
     /** Points of the curve that the caller has not seen. @type {Point[]} */
     this.unseen = [];
-    /** The first point whose loss is not finite, where that ends training. @type {Point|null} */
+    /** The first point whose loss is not finite. @type {Point|null} */
     this.broken = null;
+    /** The last point before it whose loss was. @type {Point|null} */
+    this.sound = null;
     /** @type {number[]} */
     this.firstLosses = [];
   }
@@ -42,6 +47,12 @@ export class Progress {
   weightsChanged() {
     this.firstLosses.length = 0;
     this.broken = null;
+    this.sound = null;
+  }
+
+  /** Where training diverged and what may help; null while its losses are finite. */
+  get diverged() {
+    return this.broken && divergence(this.spec, this.totalSteps, this.broken, this.sound);
   }
 
   /** Goes on from a checkpoint. @param {Weights|null} bestWeights */
@@ -60,8 +71,10 @@ export class Progress {
       // Only those that follow from `initialWeights`, without a gap.
       if (loss !== undefined && step <= FIRST_LOSSES && step === this.firstLosses.length + 1) this.firstLosses.push(loss);
     }
-    if (this.stopsAtNonFinite) this.broken ??= broken ?? null;
-    const last = this.broken?.step ?? Infinity;
+    this.broken ??= broken ?? null;
+    const end = this.broken?.step ?? Infinity;
+    this.sound = points.findLast(({ step, loss }) => loss !== undefined && step < end) ?? this.sound;
+    const last = this.stopsAtNonFinite ? end : Infinity;
     this.unseen.push(...points.filter(({ step }) => step <= last));
   }
 
@@ -74,12 +87,9 @@ export class Progress {
   /** @param {((points: Point[]) => void|Promise<void>)|undefined} onTelemetry @throws {EngineError} non_finite_loss where training diverged */
   async show(onTelemetry) {
     await this.handOver(onTelemetry);
-    if (!this.broken) return;
-    const { step, loss } = this.broken;
-    throw new EngineError("non_finite_loss", `the loss is ${loss} at step ${step}: training diverged; a smaller optimizer.lr may help`, {
-      field: "optimizer.lr",
-      detail: { step, loss: String(loss) },
-    });
+    if (!this.broken || !this.diverged || !this.stopsAtNonFinite) return;
+    const { message, field } = this.diverged;
+    throw new EngineError("non_finite_loss", message, { field, detail: { step: this.broken.step, loss: String(this.broken.loss) } });
   }
 
   /** @param {Point} point of a validation; no later step has been submitted where the run may stop early */

@@ -6,8 +6,8 @@ import { countParameters } from "./weights.js";
 /** @import { Session } from "./session.js" */
 
 /** What a run ran on and what it cost; bytes of this run's textures. `validation`: step and metrics of the last validation, or of the one whose
- * weights were restored.
- * @typedef {{validation: Point|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number,
+ * weights were restored; `diverged`: at which step the loss became NaN or infinite, where training went on.
+ * @typedef {{validation: Point|null, diverged: string|null, early_stopping: import("./early_stopping.js").StoppingRecord|null, backend: string, renderer: string, software: boolean, planKey: string, parameters: number,
  *   convolutions: import("../plan/plan.js").Plan["convolutions"], drawsPerStep: number, glCallsPerStep: number,
  *   plannedTextureBytes: number, peakTextureBytes: number, textures: number,
  *   normalization: Recorded|Record<string, Recorded>|null,
@@ -23,6 +23,7 @@ export function runRecord(session) {
     software,
     planKey: session.planKey,
     validation: progress.validated,
+    diverged: progress.diverged?.message ?? null,
     early_stopping: progress.stopping && {
       metric: progress.stopping.metric,
       best: progress.stopping.best?.[progress.stopping.metric] ?? null,

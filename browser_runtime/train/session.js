@@ -108,7 +108,7 @@ export class Session {
     const outputs = size(plan.outputShape);
     const validationWeight = weights ? sumOf(weights, validation) : validation.length;
     this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, validationWeight, labels, outputs });
-    this.progress = new Progress({ spec, plan, executable });
+    this.progress = new Progress({ spec, plan, executable, totalSteps: batches.totalSteps });
     this.pipeline.waits = this.progress.stopping !== null;
     this.totalSteps = batches.totalSteps;
     this.timings = { compileMs: 0, uploadMs: 0, firstStepMs: 0, trainMs: 0 };

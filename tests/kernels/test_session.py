@@ -372,6 +372,14 @@ def test_a_disposed_session_says_so(browser_page: BrowserPage):
     assert caught.value.properties["code"] == "disposed"
 
 
+def test_a_first_loss_that_is_not_finite_is_not_the_learning_rates(browser_page: BrowserPage):
+    """No step was taken before it."""
+    x, y = data_for(20, 5, 2, "mse")
+    with pytest.raises(PageError, match="at step 1, before any update: the data are too large") as caught:
+        play(browser_page, mlp((5, 2), "mse", steps=5), x * np.float32(1e30), y, ("run", {}))
+    assert caught.value.properties["field"] == "data.normalize"
+
+
 def test_a_loss_that_is_not_finite_stops_the_run(browser_page: BrowserPage):
     """The error names the first step; the curve ends there, its last value exact."""
     x, y = data_for(20, 5, 2, "mse")
@@ -380,8 +388,19 @@ def test_a_loss_that_is_not_finite_stops_the_run(browser_page: BrowserPage):
         play(browser_page, spec, x, y, ("run", {}))
     assert caught.value.properties["code"] == "non_finite_loss"
     step = caught.value.properties["detail"]["step"]
+    assert (caught.value.properties["field"], step > 1) == ("optimizer.lr", True)
     spec["numerics"] = {"on_nonfinite": "continue"}
-    history = play(browser_page, spec, x, y, ("run", {}))["history"]
+    played = play(browser_page, spec, x, y, ("run", {}), ("diagnose",))
+    history = played["history"]
+    last = history[step - 2]
+    assert last["step"] == step - 1
+    said = f"at step {step}, after {last['loss']:.3g} at step {step - 1}: training diverged"
+    assert said.replace("e+0", "e+") in played["record"]["diverged"]
+    for operator in played["results"][1]["operators"]:
+        assert operator["compared"] == 0, operator
+        assert operator["maxUlp"] is None, "NaN beside NaN is no error of 0"
+    losses = played["results"][1]["firstLosses"]
+    assert all((each["relativeError"] is None) == (not math.isfinite(each["loss"])) for each in losses)
     assert len(history) == 500
     assert all(math.isfinite(point["loss"]) for point in history[: step - 1])
     assert not any(math.isfinite(point["loss"]) for point in history[step - 1 :])

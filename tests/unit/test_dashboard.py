@@ -271,6 +271,21 @@ def report(**changes: Any) -> dict[str, Any]:
             "look at b: error NaN",
         ),
         (
+            {
+                "operators": [
+                    {"name": "a", "maxNormalizedError": None},
+                    {"name": "b", "maxNormalizedError": 1e-7},
+                ]
+            },
+            "good",
+            "all proofs passed",
+        ),
+        (
+            {"operators": [{"name": "a", "maxNormalizedError": None}], "firstLosses": []},
+            "warn",
+            "training had diverged: nothing to compare",
+        ),
+        (
             {"coverage": {"operatorsChecked": 2, "operatorsTotal": 5}},
             "good",
             "proofs passed, 2 of 5 operators measured",

@@ -139,4 +139,4 @@ def test_what_a_run_warns_of_comes_first():
     answer = explain(done, [])
     assert [reason["code"] for reason in answer["reasons"]] == ["weights_not_finite", "completed"]
     assert answer["summary"].startswith("It succeeded, but 3 of 9 weights are NaN or infinite.")
-    assert "learning rate" in answer["summary"]
+    assert "numerics.on_nonfinite" in answer["summary"]
