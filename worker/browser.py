@@ -7,6 +7,7 @@ import collections
 import contextlib
 import logging
 import shutil
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,12 +23,18 @@ from worker.console import Line, console_line, exception_line
 
 _log = logging.getLogger(__name__)
 _CONTROL_S = 10.0  # for a command that needs no GPU
+_EXIT_S = 0.5  # from a connection that broke to the exit that broke it
 _KEPT_LINES = 40
 Result = TypeVar("Result")
 
 
 class BrowserDied(Exception):
     """Chromium exited, its page crashed, or it did not answer in time. Nothing but `stop` is left to do with it."""
+
+    def __init__(self, reason: str, last_lines: Sequence[str] = ()) -> None:
+        """`last_lines` are what Chromium logged before: they may tell why, and are mostly noise."""
+        super().__init__(reason + "".join(f"\n  {line}" for line in last_lines))
+        self.reason = reason
 
 
 class PageRejected(Exception):
@@ -105,14 +112,14 @@ class Browser:
         self._listen(self._client)
         page.on("workercreated", self._listen_to_worker)
         page.on("error", partial(self._die, "its page crashed"))
-        browser.on("disconnected", partial(self._die, "it closed the connection"))
+        browser.on("disconnected", self._lose)
         self._client.on("Fetch.requestPaused", self._answer_request)
         await self._send("Fetch.enable", patterns=[{"urlPattern": "*"}])
         self._client.on("Log.entryAdded", self._note_entry)
         await self._send("Network.disable")  # its events echo every request's body
         await self._race(page.goto(url, timeout=deadline_s * 1000), deadline_s, "load the page")
         if await self._evaluate("typeof globalThis.texelgradPage", _CONTROL_S) != "object":
-            raise BrowserDied(f"the page did not start{self._last_words()}")
+            raise BrowserDied("the page did not start", self.last_lines())
         for domain in ("Log", "Performance"):  # pyppeteer enabled them; WebGL's remarks would come in floods
             await self._send(f"{domain}.disable")
 
@@ -166,12 +173,14 @@ class Browser:
             try:
                 return task.result()
             except Exception as error:  # pyppeteer raises whatever its layers do
-                raise BrowserDied(f"Chromium failed to {doing}: {error}") from error
+                await asyncio.wait({self.died}, timeout=_EXIT_S)  # it may be the echo of an exit
+                if not self.died.done():
+                    raise BrowserDied(f"Chromium failed to {doing}: {error}") from error
         task.cancel()
         task.add_done_callback(_retrieve)
         if self.died.done():
-            raise BrowserDied(f"Chromium failed to {doing}: {self.died.result()}{self._last_words()}")
-        raise BrowserDied(f"Chromium failed to {doing} within {deadline_s:g} s{self._last_words()}")
+            raise BrowserDied(f"Chromium failed to {doing}: {self.died.result()}", self.last_lines())
+        raise BrowserDied(f"Chromium failed to {doing} within {deadline_s:g} s", self.last_lines())
 
     def _answer_request(self, event: dict[str, Any]) -> None:
         """Let the page reach its own folder and nothing else."""
@@ -230,18 +239,21 @@ class Browser:
                 self._stderr.append(line.decode(errors="replace").rstrip())
 
     async def _watch_exit(self) -> None:
-        status = await self._process.wait()
-        self._die(f"it exited with status {status}")
+        self._die(_exit_text(await self._process.wait()))
+
+    def _lose(self, *_event: object) -> None:
+        """The connection closed, most often since the process ended: how that ended says more, and is known in a moment."""
+        asyncio.get_running_loop().call_later(_EXIT_S, self._die, "it closed the connection")
 
     def _die(self, reason: str, *_event: object) -> None:
         if not self.died.done():
             self.died.set_result(reason)
 
-    def _last_words(self) -> str:
+    def last_lines(self) -> list[str]:
         """The last lines that Chromium logged, without those that every machine without a desktop shows."""
         usual = ("dbus", "DevTools listening", "vaapi_wrapper", "sandbox_linux.cc")
         lines = [line for line in self._stderr if line and not any(word in line for word in usual)]
-        return "".join(f"\n  {line}" for line in lines[-5:])
+        return lines[-5:]
 
 
 async def open_proved(
@@ -289,6 +301,13 @@ async def open_proved(
         "in containers NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility); software rendering needs Chromium's "
         "libvk_swiftshader.so and TEXELGRAD_ALLOW_SOFTWARE=true.",
     )
+
+
+def _exit_text(status: int) -> str:
+    """How a process ended; a negative status is the signal that killed it."""
+    if status >= 0:
+        return f"it exited with status {status}"
+    return f"it was killed by signal {-status} ({signal.Signals(-status).name})"
 
 
 def _log_line(level: str, text: str) -> None:

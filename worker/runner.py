@@ -75,8 +75,14 @@ def decode_claim(message: dict[str, Any]) -> Claim:
 
 
 def _decode_array(fields: dict[str, Any]) -> DataArray:
+    order: list[int] | None = fields["order"]
     return DataArray(
-        fields["name"], fields["role"], fields["dtype"], tuple(fields["shape"]), fields["artifact_id"]
+        fields["name"],
+        fields["role"],
+        fields["dtype"],
+        tuple(fields["shape"]),
+        fields["artifact_id"],
+        None if order is None else tuple(order),
     )
 
 
@@ -127,15 +133,26 @@ async def serve(
     def keep(level: str, text: str) -> None:
         keeping.submit(recorder.log, level, text).add_done_callback(_log_failure)
 
-    browser.died.add_done_callback(
-        lambda died: (
-            None
-            if died.cancelled()
-            else reporter.emit(
-                "failed", code=Cause.PAGE_CRASHED, message=f"Chromium: {died.result()}", failure={}
-            )
-        )
-    )
+    async def kept() -> None:
+        """Wait for the lines so far to be stored; in vain while the database is away."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(keeping.submit(lambda: None)), _KEEP_S)
+
+    async def fail(why: str) -> None:
+        """Report a death; what Chromium logged before may say more and is mostly noise, so it goes to the job's log alone."""
+        if lines := browser.last_lines():
+            for line in lines:
+                keep("debug", f"Chromium: {line}")
+            await kept()  # before the attempt has ended
+        reporter.emit("failed", code=Cause.PAGE_CRASHED, message=why, failure={})
+
+    deaths: list[asyncio.Task[None]] = []
+
+    def tell(died: asyncio.Future[str]) -> None:
+        if not died.cancelled():
+            deaths.append(asyncio.ensure_future(fail(f"Chromium: {died.result()}")))
+
+    browser.died.add_done_callback(tell)
     try:
         while line := await lines.readline():
             message: dict[str, Any] = json.loads(line)
@@ -151,12 +168,17 @@ async def serve(
             ) as error:  # stored by a version whose specs ours does not take; trying again is no use
                 why = f"this version can't read the job's spec: {error}"
                 reporter.emit("failed", code=Cause.SPEC_INVALID, message=why, failure={})
-            except (BrowserDied, PageRejected) as error:
+            except BrowserDied as error:
+                if not browser.died.done():  # else it has been told
+                    await fail(error.reason)
+            except PageRejected as error:
                 reporter.emit("failed", code=Cause.PAGE_CRASHED, message=str(error), failure={})
     finally:
         browser.on_line = idle
-        with contextlib.suppress(TimeoutError):  # then the database is away, and so are the last lines
-            await asyncio.wait_for(asyncio.wrap_future(keeping.submit(lambda: None)), _KEEP_S)
+        browser.died.remove_done_callback(tell)
+        await kept()
+        if deaths:
+            await asyncio.wait(deaths)
         keeping.shutdown(wait=False, cancel_futures=True)
 
 

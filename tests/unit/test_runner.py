@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from texelgrad.domain import POLICIES, Cause, Policy
 from texelgrad.repository import Claim
-from worker.browser import Browser
+from worker.browser import Browser, BrowserDied
 from worker.recorder import Recorder
 from worker.runner import Reporter, encode_claim, serve
 
@@ -30,6 +30,10 @@ class Page:
         self.died: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_line: Callable[[str, str], None] = lambda _level, _text: None
         self.calls: list[str] = []
+
+    def last_lines(self) -> list[str]:
+        """What Chromium logged."""
+        return []
 
     async def call(self, name: str, *, deadline_s: float) -> None:
         """Note a call."""
@@ -69,6 +73,21 @@ class Talker(Page):
             self.on_line("error", f"line {number}")
 
 
+class Killed(Page):
+    """Its Chromium is killed as it starts, after it has said what has nothing to do with that."""
+
+    @override
+    def last_lines(self) -> list[str]:
+        """Noise."""
+        return ["[12:ERROR:gcm.cc(1)] noise", "console: more of it"]
+
+    @override
+    async def call(self, name: str, *, deadline_s: float) -> None:
+        """Die."""
+        self.died.set_result("it was killed by signal 9 (SIGKILL)")
+        raise BrowserDied("Chromium failed to answer: it was killed", self.last_lines())
+
+
 def _serve(claim: Claim, make: type[Page], **keeper: Any) -> tuple[Page, Keeper, list[dict[str, Any]]]:
     """Serve a claim whose supervisor goes at once: the page, the recorder, and what was reported."""
     out = io.StringIO()
@@ -99,6 +118,14 @@ def test_the_last_lines_are_kept():
     """Those that wait for the database when the attempt ends are often the ones that say why."""
     _, recorder, _ = _serve(replace(CLAIM, spec={}), Talker)
     assert recorder.kept == ["error: line 0", "error: line 1", "error: line 2"]
+
+
+def test_a_death_is_told_by_its_cause():
+    """Once, and without what Chromium logged: that is in the job's log, and there before the attempt ends."""
+    _, recorder, (event,) = _serve(replace(CLAIM, spec={}), Killed)
+    assert (event["event"], event["code"]) == ("failed", Cause.PAGE_CRASHED)
+    assert event["message"] == "Chromium: it was killed by signal 9 (SIGKILL)"
+    assert recorder.kept == [f"debug: Chromium: {line}" for line in Killed.last_lines(cast(Any, None))]
 
 
 def test_lines_that_cant_be_kept_are_logged(caplog: pytest.LogCaptureFixture):
