@@ -29,8 +29,8 @@ function layerRow(layer, index) {
   return make("tr", {},
     make("td", { class: "number" }, String(index + 1)),
     make("td", {}, String(layer.type), " ", layer.name ? make("span", { class: "muted" }, String(layer.name)) : null),
-    make("td", { class: "number" }, String(layer.units ?? layer.filters ?? "")),
-    make("td", {}, String(layer.activation ?? "")),
+    make("td", { class: "number", "data-label": "Units" }, String(layer.units ?? layer.filters ?? "")),
+    make("td", { "data-label": "Activation" }, String(layer.activation ?? "")),
     make("td", { class: "muted" }, options.map(([name, value]) => `${name} ${inline(value)}`).join(", ")));
 }
 
@@ -61,7 +61,7 @@ export function showModel(host, spec) {
   const facts = [["Input", inputOf(model.input)], ...(predict ? [] : training(spec))];
   if (predict) facts.push(["Weights of", make("a", { href: `/runs/${encodeURIComponent(predict.job)}` }, predict.job)]);
   host.replaceChildren(
-    make("div", { class: "scroll" }, make("table", {},
+    make("div", { class: "scroll" }, make("table", { class: "stacked" },
       make("thead", {}, make("tr", {},
         ...["", "Layer", "Units", "Activation", "Options"].map((head) => make("th", head === "Units" ? { class: "number", scope: "col" } : { scope: "col" }, head)))),
       make("tbody", {}, ...model.layers.map(layerRow)))),

@@ -32,11 +32,11 @@ function row(job, now) {
       make("a", { class: "name", href: `/runs/${encodeURIComponent(job.id)}` }, job.name || job.id),
       job.name && make("small", {}, job.id)),
     make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job, workers)))),
-    make("td", { class: "number" }, formatNumber(job.metrics.loss)),
-    make("td", { class: "number" }, formatPercent(job.metrics.val_accuracy)),
-    make("td", {}, rendererLabel(job)),
-    make("td", { class: "number" }, formatDuration(durationOf(job, now))),
-    make("td", { class: "renderer" }, make("time", { datetime: job.created_at, title: created.toLocaleString("en") }, formatAge(created, now))));
+    make("td", { class: "number", "data-label": "Loss" }, formatNumber(job.metrics.loss)),
+    make("td", { class: "number", "data-label": "Val. accuracy" }, formatPercent(job.metrics.val_accuracy)),
+    make("td", { "data-label": "Renderer" }, rendererLabel(job)),
+    make("td", { class: "number", "data-label": "Duration" }, formatDuration(durationOf(job, now))),
+    make("td", { class: "renderer", "data-label": "Created" }, make("time", { datetime: job.created_at, title: created.toLocaleString("en") }, formatAge(created, now))));
 }
 
 function render() {

@@ -225,9 +225,13 @@ def test_the_table_lists_the_newest_first_and_follows(
     wait_until(
         lambda: reader.text("#workers") == "Worker ready SwiftShader software", "the worker's next browser"
     )
-    assert reader.evaluate(
-        "() => { const e = document.querySelector('.scroll'); return e.scrollWidth <= e.clientWidth; }"
-    )
+    fits = "(name) => { const e = document.querySelector(name); return e.scrollWidth <= e.clientWidth; }"
+    assert reader.evaluate(f"() => ({fits})('.scroll')")
+    reader.resize(390)  # a phone's: a row is a block
+    assert reader.evaluate(f"() => ({fits})('.scroll') && ({fits})('html')")
+    reader.open(f"{stack.url}runs/{newer['id']}")
+    wait_until(lambda: reader.text("#model") != "", "the layers")
+    assert reader.evaluate(f"() => ({fits})('#model .scroll') && ({fits})('html')")
     assert reader.complaints == []
 
 
