@@ -26,7 +26,10 @@ def read_json(max_bytes: int, setting: str | None = None) -> Any:
     try:
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except ValueError as error:
-        raise Invalid([Fault("(the whole)", f"is not JSON: {error}", None, "RFC 8259")]) from error
+        # Python says of a number of thousands of digits how to let it in, which is no caller's business.
+        why = "a number has too many digits" if str(error).startswith("Exceeds the limit") else error
+        message = f"is not JSON: {why}" if body else "is empty"
+        raise Invalid([Fault("(the whole)", message, None, "RFC 8259")]) from error
     except RecursionError as error:
         raise _too_deep() from error
     if is_deeper(value, _MAX_DEPTH):

@@ -136,8 +136,8 @@ def delivery_view(delivery: WebhookDelivery) -> dict[str, Any]:
 
 
 def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray], *, brief: bool = False) -> dict[str, Any]:
-    """A data set and its arrays; without the statistics of each feature, which are many, where it is `brief`."""
-    left_out = {"features"} if brief else set[str]()
+    """A data set and its arrays; without what there is of each feature, which is much, where it is `brief`."""
+    left_out = {"features", "columns"} if brief else set[str]()
     return {
         "id": dataset.id,
         "name": dataset.name,

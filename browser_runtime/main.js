@@ -6,13 +6,13 @@ import { size } from "./nn/graph.js";
 import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/inputs.js";
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
 import { countNonFinite, headerOf } from "./train/safetensors.js";
-import { readRows } from "./train/sources.js";
+import { readRows, reordered } from "./train/sources.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
 /** @import { ModelInput } from "./nn/inputs.js" */
 
 /**
- * @typedef {{shape: number[], dtype: "float32" | "int32", url: string}} ArrayDescription
+ * @typedef {{shape: number[], dtype: "float32" | "int32", url: string, order?: number[]}} ArrayDescription
  * @typedef {{
  *   spec: any,
  *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>, weights: Record<string, ArrayDescription>},
@@ -81,7 +81,7 @@ async function work() {
     let warnings = [];
     await timed("saveMs", async () => {
       const file = await session.weightsFile();
-      warnings = warned("weights", countNonFinite(file), ": training diverged");
+      warnings = warned("weights", countNonFinite(file), `: ${session.record.diverged ?? "the last updates were too large"}`);
       await post("weights", new Blob([file]));
     });
     await postJson("result", { record: { ...recordOf(session), resumed, warnings }, final });
@@ -209,8 +209,9 @@ function inputsOf({ spec, data: { inputs } }) {
 }
 
 /** The engine's thread reads the array itself, window by window. @param {ArrayDescription} array */
-function sourceOf({ shape, dtype, url }) {
-  return { shape, dtype, url: address(url) };
+function sourceOf({ shape, dtype, url, order }) {
+  const source = { shape, dtype, url: address(url) };
+  return order ? reordered(source, order) : source;
 }
 
 /** @param {any} error */

@@ -13,11 +13,14 @@ from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.initial_weights import find_weights, fit_faults, shapes_of, tensors_of
 from texelgrad.inputs import TARGET
 from texelgrad.made_data import MadeData, describe
-from texelgrad.repository import datasets
+from texelgrad.network import lookups
+from texelgrad.normalize import inherit_faults
+from texelgrad.prediction import prediction_faults
+from texelgrad.repository import datasets, get_job
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
 from texelgrad.spec import JobSpec, Model, check_spec
 from texelgrad.spec_data import Data
-from texelgrad.spec_weights import FineTune
+from texelgrad.spec_weights import FineTune, Predict
 from texelgrad.times import parse_time
 
 
@@ -54,13 +57,14 @@ def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> 
         faults.append(Fault("data", message, None, "an object with dataset or synthetic"))
     if infos:
         if right.get("predict"):  # the inputs must fit; targets and batches don't matter
-            sections = {"model": right["model"]} if "model" in right else {}
-            faults.extend(data_faults(sections, infos))
+            faults.extend(_prediction_faults(session, owner_id, right, infos))
         elif TARGET in infos:
-            faults.extend(data_faults(right, infos))
+            found = [*data_faults(right, infos)]
+            told = {fault.field for fault in found}  # of two faults of a field, the data's says more
+            faults = [*(fault for fault in faults if fault.field not in told), *found]
         else:
             legal = "a data set with y; of a table, uploaded with target=COLUMN"
-            message = "has no targets y: it is for predictions"
+            message = f"has no targets y, only {', '.join(infos)}: it is for predictions"
             faults.append(Fault("data.dataset", message, data.dataset if data else None, legal))
     weights_id, wrong = _weights(session, owner_id, right)
     faults.extend(wrong)
@@ -87,7 +91,26 @@ def _weights(session: Session, owner_id: str, right: dict[str, Any]) -> tuple[st
     if predict is not None:
         layers = [str(layer.name) for layer, tensors in tensors_of(model) if tensors]
         return found.id, list(fit_faults(model, shapes, layers, "predict"))
-    return found.id, list(fit_faults(model, shapes, fine_tune.layers if fine_tune else None, "fine_tune"))
+    faults = list(fit_faults(model, shapes, fine_tune.layers if fine_tune else None, "fine_tune"))
+    if data and data.normalize == "inherit":
+        kept = lookups(model.input, model.layers)
+        uploaded = fine_tune is not None and fine_tune.weights is not None
+        faults.extend(inherit_faults(model.input, kept, shapes, uploaded=uploaded))
+    return found.id, faults
+
+
+def _prediction_faults(
+    session: Session, owner_id: str, right: dict[str, Any], infos: dict[str, ArrayInfo]
+) -> list[Fault]:
+    """Whether the rows are such as the model was trained on."""
+    model, predict = cast(Model | None, right.get("model")), cast(Predict, right["predict"])
+    if model is None or model.network.faults:
+        return []
+    try:
+        trained = get_job(session, owner_id, predict.job)
+    except NotFound:  # told with the weights
+        return []
+    return [*prediction_faults(model, datasets.array_infos(session, trained.dataset_id), infos)]
 
 
 def _deadline(text: str | None) -> tuple[int | None, list[Fault]]:

@@ -93,7 +93,7 @@ class Client:
 
         Args:
             data: path of a file in any of the service's formats (.npz, .csv, ...), or the arrays themselves:
-                `x` [rows, ...], or inputs by the model's names; `y` [rows] or [rows, k] to train on; perhaps `w` [rows], what each row counts for.
+                `x` [rows, ...], or inputs by the model's names; `y` [rows], [rows, k] or images to train on; perhaps `w` [rows], what each row counts for.
             name: what to call it; the file's name by default.
             target: column of a table with the targets.
             weight: column of a table with what each row counts for.

@@ -106,17 +106,21 @@ def normalise(
     y: Rows | Array | None = None,
     w: Rows | Array | None = None,
     classes: list[str] | None = None,
+    columns: list[str] | None = None,
 ) -> list[NamedArray]:
-    """The arrays of a data set of one input without a name; as `normalise_named`."""
+    """The arrays of a data set of one input without a name; as `normalise_named`. `columns` are the names of x's."""
     given = {array_of(INPUT): x, TARGET: y, WEIGHT: w}
-    return normalise_named({name: _rows(each) for name, each in given.items() if each is not None}, classes)
+    there = {name: _rows(each) for name, each in given.items() if each is not None}
+    return normalise_named(there, classes, columns)
 
 
-def normalise_named(arrays: Mapping[str, Rows], classes: list[str] | None = None) -> list[NamedArray]:
+def normalise_named(
+    arrays: Mapping[str, Rows], classes: list[str] | None = None, columns: list[str] | None = None
+) -> list[NamedArray]:
     """Check arrays against each other and for what no training survives; raises Invalid with every fault.
 
     Those that are neither targets `y` nor `w`, what each row counts for, are inputs; without targets they are for
-    predictions. `classes` are the names of what y numbers.
+    predictions. `classes` are the names of what y numbers, `columns` those of a table's inputs.
     """
     inputs = {
         name: Changed(each, each.dtype, (*each.shape, 1)) if len(each.shape) == 1 else each
@@ -131,8 +135,6 @@ def normalise_named(arrays: Mapping[str, Rows], classes: list[str] | None = None
         y = _flat(y)
         column = _Column() if len(y.shape) == 1 else None
         faults += _array_faults("y", y, column)
-        if len(y.shape) > 2:
-            faults.append(Fault("y", "has too many axes", list(y.shape), "[n] or [n, k]"))
         counts |= {TARGET: y.shape[0]} if y.shape else {}
     (rows, _), *_ = Counter(counts.values()).most_common(1) or [(0, 0)]  # of two, the first
     usual = next((name for name, own in counts.items() if own == rows), "")
@@ -146,7 +148,7 @@ def normalise_named(arrays: Mapping[str, Rows], classes: list[str] | None = None
         raise Invalid(faults)
     whole = column is not None and column.fits_int32
     return [
-        *(_named(name, "input", each, "<f4") for name, each in inputs.items()),
+        *(_named(name, "input", each, "<f4", columns=columns) for name, each in inputs.items()),
         *([_named("y", "target", y, "<i4" if whole else "<f4", classes, column)] if y is not None else []),
         *([_named("w", "weight", w, "<f4")] if w is not None else []),
     ]
@@ -157,8 +159,11 @@ def _rows(array: Rows | Array) -> Rows:
 
 
 def _flat(rows: Rows) -> Rows:
-    """One axis where the second has one value."""
-    return Changed(rows, rows.dtype, rows.shape[:1]) if len(rows.shape) == 2 and rows.shape[1] == 1 else rows
+    """One axis where there is one value a row, else two: images become rows in C order."""
+    if len(rows.shape) < 2:
+        return rows
+    width = math.prod(rows.shape[1:])
+    return Changed(rows, rows.dtype, rows.shape[:1] if width == 1 else (rows.shape[0], width))
 
 
 def _weight_faults(w: Rows, rows: int) -> list[Fault]:
@@ -208,8 +213,10 @@ def content_hash(arrays: list[NamedArray]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         described = [array.name, array.role, array.info.dtype, array.info.shape]
-        names = array.info.stats.classes
-        digest.update(json.dumps([*described, names] if names else described).encode())
+        stats = array.info.stats
+        classes = [stats.classes] if stats.classes else []
+        columns = [{"columns": stats.columns}] if stats.columns else []
+        digest.update(json.dumps([*described, *classes, *columns]).encode())
         for piece in array.pieces():
             digest.update(piece)
     return digest.hexdigest()
@@ -251,6 +258,7 @@ def _named(
     dtype: str,
     classes: list[str] | None = None,
     column: _Column | None = None,
+    columns: list[str] | None = None,
 ) -> NamedArray:
     """The array as it is stored; raises Invalid where that would merge classes."""
     stored = Changed(given, np.dtype(dtype), given.shape)
@@ -265,10 +273,15 @@ def _named(
     elif dtype == "<f4" and (rounded := sum(map(_rounded, given.blocks()))):
         numbers = "1 whole number is" if rounded == 1 else f"{rounded} whole numbers are"
         warnings.append(f"{numbers} beyond 2^24 and between what float32 keeps, and rounded")
-    if dtype == "<f4" and (small := sum(map(_flushed, given.blocks()))):
-        values = "1 value other than 0 is" if small == 1 else f"{small} values other than 0 are"
-        warnings.append(f"{values} below what float32 keeps, and taken as 0")
-    stats = statistics(stored, target=role == "target", classes=classes, warnings=warnings)
+    lost, small = np.sum([_tiny(block) for block in given.blocks()], axis=0) if dtype == "<f4" else (0, 0)
+    if lost:
+        values = "1 value other than 0 is" if lost == 1 else f"{lost} values other than 0 are"
+        warnings.append(f"{values} below what float32 keeps, and stored as 0")
+    if small:
+        values = "1 value is" if small == 1 else f"{small} values are"
+        unless = ", unless data.normalize makes them larger" if role == "input" else ""
+        warnings.append(f"{values} subnormal in float32 (below 1.2e-38): GPUs take them as 0{unless}")
+    stats = statistics(stored, target=role == "target", classes=classes, columns=columns, warnings=warnings)
     kind = "int32" if stored.dtype.kind == "i" else "float32"
     return NamedArray(name, role, ArrayInfo(kind, tuple(given.shape), stats), stored)
 
@@ -280,8 +293,8 @@ def _rounded(block: Array) -> int:
     return int(np.count_nonzero((exact != large.astype(np.float32)) & (exact == np.floor(exact))))
 
 
-def _flushed(block: Array) -> int:
-    """How many values other than 0 are none any more as a normal float32."""
-    return int(
-        np.count_nonzero((np.abs(block.astype(np.float32)) < np.finfo(np.float32).tiny) & (block != 0))
-    )
+def _tiny(block: Array) -> tuple[int, int]:
+    """How many values other than 0 are 0 as float32, and how many are subnormal: a GPU may take those as 0."""
+    stored = np.abs(block.astype(np.float32))
+    lost = np.count_nonzero((stored == 0) & (block != 0))
+    return int(lost), int(np.count_nonzero((stored < np.finfo(np.float32).tiny) & (stored > 0)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from texelgrad.errors import Fault, Invalid
 from texelgrad.inputs import Shape, array_of
 from texelgrad.normalize import tensors_of
 from texelgrad.tensor_file import Tensors, pieces_of
@@ -50,6 +51,10 @@ def add_input(model: Model, name: str, shape: Shape) -> str:
     if names[0] not in model.tensors:
         return entry
     offset, scale = (model.tensors[each] for each in names)
+    for each in names:
+        if (most := np.abs(model.tensors[each]).max()) > np.finfo(np.float32).max:
+            message = f"can't be made: {each} has {most:.2g}, beyond the float32 of TensorFlow.js"
+            raise Invalid([Fault("format", message, "tfjs", "safetensors, npz or onnx")])
     weights = {"gamma": scale, "moving_mean": offset, "moving_variance": np.ones_like(scale)}
     config = {"axis": -1, "epsilon": 0, "center": False, "scale": True}
     made: Made = ("BatchNormalization", config, weights)

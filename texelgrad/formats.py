@@ -48,7 +48,7 @@ def _is_text(start: bytes) -> bool:
 
 
 def _has_arrays(file: IO[bytes]) -> bool:
-    """Whether a zip file holds arrays rather than images; one that can't be read may be either."""
+    """Whether a zip file holds arrays rather than images; one that can't be read, or is empty, may be either."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
@@ -56,4 +56,4 @@ def _has_arrays(file: IO[bytes]) -> bool:
         return True
     finally:
         file.seek(0)
-    return any(name.endswith(".npy") for name in names)
+    return not names or any(name.endswith(".npy") for name in names)

@@ -183,12 +183,16 @@ def _checked(file: IO[bytes], size: int) -> Shapes:
 
 def _header(file: IO[bytes], size: int) -> tuple[dict[str, Any], int]:
     try:
-        (length,) = struct.unpack("<Q", file.read(8))
+        start = file.read(8)
+        (length,) = struct.unpack("<Q", start)
+        if start.startswith(b"PK"):
+            raise _refused("is a zip file, as npz files are", None)
         if not 2 <= length <= min(_MAX_HEADER, size - 8):
-            raise _refused(f"has a header of {length} bytes", f"at most {_MAX_HEADER}")
+            message = f"is no safetensors file: its header would have {length} of {size} bytes"
+            raise _refused(message, f"safetensors with a header of at most {_MAX_HEADER} bytes")
         header = json.loads(file.read(length))
     except (struct.error, ValueError, RecursionError) as error:
-        raise _refused("has no header", None) from error
+        raise _refused("is no safetensors file: it has no header", None) from error
     if not isinstance(header, dict):
         raise _refused("has a header that is no object", None)
     return cast(dict[str, Any], header), 8 + length

@@ -54,7 +54,8 @@ def check_names(names: Sequence[str]) -> None:
     inputs = sorted({*names} - {TARGET, WEIGHT})
     faults: list[Fault] = []
     if not inputs:
-        faults.append(Fault("file", "has no input", _shown(names), ARRAYS))
+        there = f"has no input x, only {', '.join(_shown(names))}" if names else "is empty: it has no arrays"
+        faults.append(Fault("file", there, _shown(names), ARRAYS))
     if len(inputs) > MAX_INPUTS:
         faults.append(Fault("file", "has too many inputs", _shown(inputs), f"at most {MAX_INPUTS}"))
     if len(inputs) > 1 and array_of(INPUT) in inputs:

@@ -94,7 +94,8 @@ def _read(rows: Any, columns: Columns, max_bytes: int) -> Upload:
     x.append(np.frombuffer(cells, np.float64))
     y, classes = targets.made() if columns.target else (None, None)
     w = np.frombuffer(weights, np.float64) if columns.weight else None
-    return Upload(x.rows((count, len(header) - len(places))), y, w, classes)
+    names = [name for column, name in enumerate(header) if column not in places]
+    return Upload(x.rows((count, len(names))), y, w, classes, names)
 
 
 class _Targets:
@@ -150,7 +151,9 @@ def _check_header(header: list[str], columns: Columns) -> None:
     """Raises Invalid where the header is none, or lacks a column that was named."""
     faults: list[Fault] = []
     least = 1 + len(columns.named())
-    if not least <= len(header) <= _MAX_COLUMNS:
+    if not header:
+        faults.append(Fault("file", "is empty", None, "a line of column names, and rows of numbers below it"))
+    elif not least <= len(header) <= _MAX_COLUMNS:
         legal = f"{least} to {_MAX_COLUMNS} names, separated by commas, semicolons or tabs"
         faults.append(Fault("file", "has no usable header line", len(header), legal))
     elif all(_parsed(name) is not None for name in header):

@@ -47,7 +47,9 @@ def read_parquet(file: IO[bytes], columns: Columns, max_bytes: int) -> Upload:
         message = f"can't be read: {str(error)[:200]}"
         raise Invalid([Fault("file", message, None, "a Parquet file of numeric columns")]) from error
     y, w = (others[field][1].rows((rows,)) if field in others else None for field in ("target", "weight"))
-    return Upload(x.rows((rows, len(names) - len(others))), y, w)
+    taken = {index for index, _ in others.values()}
+    inputs = [name for index, name in enumerate(names) if index not in taken]
+    return Upload(x.rows((rows, len(inputs))), y, w, columns=inputs)
 
 
 def _fill(opened: Any, x: Spool, others: list[tuple[int, Spool]], names: list[str], rows: int) -> None:

@@ -108,6 +108,7 @@ class Upload:
     y: Rows | Array | None = None
     w: Rows | Array | None = None
     classes: list[str] | None = None  # names of the classes that y numbers
+    columns: list[str] | None = None  # of x, by name: a table's
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from texelgrad import engine_limits
 from texelgrad.config import Settings
 from texelgrad.errors import Fault
-from texelgrad.inputs import TARGET, WEIGHT, array_of, arrays_of, field_of, inputs_of
+from texelgrad.inputs import INPUT, TARGET, WEIGHT, array_of, arrays_of, field_of, inputs_of
 from texelgrad.layers.base import LayerShape
 from texelgrad.layers.embedding import number_faults
 from texelgrad.losses import loss_type
@@ -38,6 +38,7 @@ class Stats:
     std: float | None = None  # from that mean, over all values
     counts: dict[str, int] | None = None  # rows of each class number, where there are few
     classes: list[str] | None = None  # names of the classes by number, where folders or a table gave them
+    columns: list[str] | None = None  # names of the columns of a table's inputs
     warnings: list[str] | None = None  # what was lost when the values became float32
     # min, max, mean and std of each feature or channel, where there are few
     features: dict[str, list[float]] | None = None
@@ -59,6 +60,11 @@ class ArrayInfo:
 
 Arrays = Mapping[str, ArrayInfo]
 """A data set's arrays by name: those of the inputs, y where there are targets, and w where rows count differently."""
+
+
+def inputs_among(arrays: Arrays) -> dict[str, ArrayInfo]:
+    """Those that are neither targets nor weights of rows."""
+    return {name: array for name, array in arrays.items() if name not in (TARGET, WEIGHT)}
 
 
 def rows_of(arrays: Arrays) -> int:
@@ -167,20 +173,18 @@ def limit_faults(spec: Sections, settings: Settings) -> Iterator[Fault]:
 
 
 def data_faults(spec: Sections, arrays: Arrays) -> Iterator[Fault]:
-    """Where the data and the spec don't fit each other; without targets as far as the inputs go."""
-    y, rows = arrays.get(TARGET), rows_of(arrays)
+    """Where the data, which has targets, and the spec don't fit each other."""
+    y, rows = arrays[TARGET], rows_of(arrays)
     if model := cast(Model | None, spec.get("model")):
         yield from _input_faults(model, arrays)
-        if y is not None and _shapes(model) and "loss" in spec:
+        if _shapes(model) and "loss" in spec:
             output = model.network.output
             field = f"model.layers.{len(model.layers) - 1}" + (".units" if len(output) == 1 else "")
             yield from _target_faults(cast(str, loss_type(spec["loss"])), field, output, y)
-    held = 4 * sum(math.prod(array.shape) for array in arrays.values())
-    if held > MAX_HELD_BYTES:
-        yield Fault("data", f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
+    yield from held_faults("data", arrays)
     if data := cast(Data | None, spec.get("data")):
         yield from _split_faults(data.validation, rows)
-        if y is not None and data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
+        if data.validation.stratify and loss_type(spec.get("loss")) in ("bce", "hinge"):
             yield from _class_faults(y)
         train_rows, validation_rows = split_rows(rows, data.validation)
         if not validation_rows and not data.validation.fraction:
@@ -193,9 +197,24 @@ def data_faults(spec: Sections, arrays: Arrays) -> Iterator[Fault]:
             yield from _variance_faults(train, train_rows, _shapes(model) if model else ())
 
 
+def held_faults(field: str, arrays: Arrays) -> Iterator[Fault]:
+    """Whether a page can hold the data."""
+    held = 4 * sum(math.prod(array.shape) for array in arrays.values())
+    if held > MAX_HELD_BYTES:
+        yield Fault(field, f"has {held} bytes, more than a page holds", held, f"at most {MAX_HELD_BYTES}")
+
+
 def _input_faults(model: Model, arrays: Arrays) -> Iterator[Fault]:
     """Whether the data set's arrays are the model's inputs."""
-    given = {name: array for name, array in arrays.items() if name not in (TARGET, WEIGHT)}
+    given, wanted = inputs_among(arrays), arrays_of(model.input)
+    if (extra := {*given} - {*wanted}) and {*wanted} - {*given}:  # other names, hence one fault
+        message = f"takes {', '.join(wanted)}, but the data set has {', '.join(given)}"
+        legal = "a shape" if array_of(INPUT) in given else f"a map with {', '.join(given)}"
+        yield Fault("model.input", message, None, legal)
+        return
+    if extra:
+        message = f"has no {', '.join(name for name in given if name in extra)}, which the data set has"
+        yield Fault("model.input", message, None, f"a map with {', '.join(given)}")
     for name, shape in inputs_of(model.input).items():
         array = given.get(array_of(name))
         if array is None:
@@ -205,11 +224,6 @@ def _input_faults(model: Model, arrays: Arrays) -> Iterator[Fault]:
             row = list(array.shape[1:])
             message = f"is {list(shape)}, but the data's rows are {row}"
             yield Fault(field_of(name), message, list(shape), str(row))
-    wanted = arrays_of(model.input)
-    for name in given:
-        if name not in wanted:
-            message = f"has no {name}, which the data set has"
-            yield Fault("model.input", message, None, f"a map with {', '.join(given)}")
     for name, places in lookups(model.input, model.layers).items():
         if array := given.get(array_of(name)):
             stats, array_name = array.stats, array_of(name)

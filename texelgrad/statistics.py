@@ -16,17 +16,20 @@ _MAX_FEATURES = 1000  # of which each has statistics of its own
 Floats = NDArray[np.float64]
 
 
-def statistics(rows: Rows, *, target: bool, classes: list[str] | None, warnings: list[str]) -> Stats:
+def statistics(
+    rows: Rows, *, target: bool, classes: list[str] | None, columns: list[str] | None, warnings: list[str]
+) -> Stats:
     """The statistics of an array as it is stored, float32 or int32.
 
     Args:
         rows: at least one, all values finite.
         target: whether the rows of each class are counted.
         classes: their names, where there are some.
+        columns: the names of the columns, where the array is of a table.
         warnings: what was lost on the way.
     """
-    columns = rows.shape[-1] if len(rows.shape) > 1 else 1
-    moments = _Moments(columns if columns <= _MAX_FEATURES else 1)
+    width = rows.shape[-1] if len(rows.shape) > 1 else 1
+    moments = _Moments(width if width <= _MAX_FEATURES else 1)
     counts: dict[int, int] | None = {} if target and rows.dtype.kind == "i" else None
     integral, sums_one = True, len(rows.shape) == 2
     for block in rows.blocks():
@@ -35,7 +38,7 @@ def statistics(rows: Rows, *, target: bool, classes: list[str] | None, warnings:
         sums_one = sums_one and bool(np.all(np.abs(block.sum(axis=-1, dtype=np.float64) - 1) <= 1e-5))
         if counts is not None:
             counts = _counted(counts, block)
-    features = len(rows.shape) > 1 and moments.columns == columns
+    features = len(rows.shape) > 1 and moments.columns == width
     return Stats(
         min=float(moments.low.min()),
         max=float(moments.high.max()),
@@ -45,6 +48,7 @@ def statistics(rows: Rows, *, target: bool, classes: list[str] | None, warnings:
         std=moments.deviation_of_all(),
         counts=None if counts is None else {str(value): counts[value] for value in sorted(counts)},
         classes=classes,
+        columns=columns,
         warnings=warnings or None,
         features=moments.by_feature() if features else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from sqlalchemy.exc import IntegrityError
@@ -82,17 +83,26 @@ def submit_predictions(
     quota: Quota = UNLIMITED,
 ) -> tuple[Job, bool]:
     """Queue a job that predicts with the weights of `job`; `body` names the data set. Raises as submit_job does."""
-    fields = cast(dict[str, Any], body) if isinstance(body, dict) else {}
     legal = ("dataset", "name", "tags")
+    if not isinstance(body, dict):
+        raise Invalid([Fault("(the whole)", "is not an object", body, f"an object with {', '.join(legal)}")])
+    fields = cast(dict[str, Any], body)
     faults = [
         Fault(name[:100], "is not a field here", None, f"one of {', '.join(legal)}")
         for name in fields
         if name not in legal
     ]
-    if "dataset" not in fields:
+    if fields.get("dataset") is None:
         faults.append(Fault("dataset", "is missing", None, "an id that POST /v1/datasets gave"))
     if faults:
         raise Invalid(faults)
+    if job.spec.get("predict"):
+        raise Conflict(f"job {job.id} made predictions and has no weights: name the job that trained")
+    if job.state != JobState.SUCCEEDED:
+        yet = "" if job.state in FINAL_JOB_STATES else " yet"
+        raise Conflict(
+            f"job {job.id} is {job.state} and has no weights{yet}: only one that has succeeded predicts"
+        )
     old = job.spec
     kept = {name: old[name] for name in ("model", "loss", "optimizer", "backend", "allow_software", "limits")}
     spec = {
@@ -105,7 +115,11 @@ def submit_predictions(
         "diagnostics": "none",
         "predict": {"job": job.id},
     }
-    return submit_job(db, settings, owner_id, spec, idempotency, quota)
+    try:
+        return submit_job(db, settings, owner_id, spec, idempotency, quota)
+    except Invalid as invalid:  # of a spec that the caller has not written
+        faults = [replace(fault, field=fault.field.removeprefix("data.")) for fault in invalid.faults]
+        raise Invalid(faults, invalid.more) from invalid
 
 
 def submit_again(

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from texelgrad.errors import Fault, TexelgradError, fault_line
+from texelgrad.errors import Fault, Invalid, TexelgradError, fault_line
 
 _TRIES = 3
 _RETRY_S = 0.5
@@ -40,7 +40,8 @@ class Transport:
     def __init__(
         self, base_url: str, api_key: str | None, timeout_s: float, transport: httpx.BaseTransport | None
     ) -> None:
-        """`base_url` has no slash at its end; `transport` stands in for the network in tests."""
+        """`base_url` has no slash at its end; `transport` stands in for the network in tests. Raises Invalid."""
+        _check(base_url, api_key)
         self.base_url = base_url
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx.Client(
@@ -53,7 +54,12 @@ class Transport:
 
     def json(self, method: str, address: str, *, again: bool = False, **request: Any) -> Any:
         """The answer's JSON."""
-        return self.send(method, address, again=again, **request).json()
+        answer = self.send(method, address, again=again, **request)
+        try:
+            return answer.json()
+        except ValueError:
+            message = f"{self.base_url} answered something else than JSON: is it texelgrad?"
+            raise ApiError(answer.status_code, "http_error", message, []) from None
 
     def send(self, method: str, address: str, *, again: bool, **request: Any) -> httpx.Response:
         """Send a request; `again` says that sending it twice does no harm. Raises ApiError and Unreachable."""
@@ -106,6 +112,19 @@ class Transport:
         return Unreachable(
             f"No answer from {self.base_url} ({error}). Is it running? `texelgrad serve` starts it."
         )
+
+
+def _check(base_url: str, api_key: str | None) -> None:
+    """Whether requests can be made of these; raises Invalid."""
+    legal = "an address such as http://127.0.0.1:8321"
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise Invalid([Fault("url", f"is no address: {error}", base_url, legal)]) from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise Invalid([Fault("url", f"{base_url} is no address of a service", base_url, legal)])
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+        raise Invalid([Fault("api_key", "has characters that no key has", None, "a key, tg_...")])
 
 
 def write_file(pieces: Iterator[bytes], path: str | Path) -> Path:

@@ -266,6 +266,7 @@ def _plan_key(start: bytes) -> str | None:
 def _describe(arrays: tuple[DataArray, ...], role: str) -> dict[str, Any]:
     return {
         array.name: {"shape": list(array.shape), "dtype": array.dtype, "url": f"data/{array.name}"}
+        | ({} if array.order is None else {"order": list(array.order)})
         for array in arrays
         if array.role == role
     }

@@ -44,7 +44,7 @@ export function beginning(plan, spec, given) {
  * What each input of a trained model goes through, as its weights say; which rule gave it they do not say.
  * @param {any} spec @param {Plan} plan @param {Weights|Uint8Array|undefined} given
  * @returns {Normalizations}
- * @throws {EngineError} data_invalid where there are no weights, or offset and scale do not fit an input or each other
+ * @throws {EngineError} data_invalid where there are no weights, those of some inputs or of half an input are missing, or they do not fit
  */
 export function normalizationsOf(spec, { lookups }, given) {
   const tensors = opened(given);
@@ -53,15 +53,11 @@ export function normalizationsOf(spec, { lookups }, given) {
     throw new EngineError("data_invalid", `initialWeights: ${field} needs the weights of a trained model`, { field: "initialWeights" });
   }
   const inputs = Object.entries(shapesOf(spec.model.input)).filter(([name]) => !(arrayOf(name) in lookups));
-  return Object.fromEntries(inputs.filter(([name]) => isThere(tensors, name)).map(([name, shape]) => [name, normalizationOf(tensors, name, shape)]));
-}
-
-/** Whether an input is normalized. @param {Weights} tensors @param {string} name @throws {EngineError} data_invalid where half of it is missing */
-function isThere(tensors, name) {
-  const names = tensorNamesOf(name);
-  const missing = names.filter((each) => !tensors[each]);
-  if (missing.length === 1) throw new EngineError("data_invalid", `weights: ${missing[0]} is missing; needed: ${names.join(" and ")}, or neither`, { field: missing[0] });
-  return missing.length === 0;
+  const needed = inputs.flatMap(([name]) => tensorNamesOf(name));
+  const missing = needed.filter((name) => !tensors[name]);
+  if (missing.length === needed.length) return {};
+  if (missing.length > 0) throw new EngineError("data_invalid", `weights: ${missing[0]} is missing; needed: ${needed.join(" and ")}, or none of them`, { field: missing[0] });
+  return Object.fromEntries(inputs.map(([name, shape]) => [name, normalizationOf(tensors, name, shape)]));
 }
 
 /** @param {Weights} tensors @param {string} input its name @param {number[]} sample its shape @returns {Normalization} */
@@ -71,8 +67,8 @@ function normalizationOf(tensors, input, sample) {
     const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `weights: ${name} ${why}`, { field: name });
     const { shape, data } = tensors[name];
     if (shape?.join() !== String(columns) || data?.length !== columns) throw bad(`is [${shape}]; needed: [${columns}], the last axis of ${fieldOf(input)}`);
-    const wrong = data.findIndex((/** @type {number} */ value) => !Number.isFinite(Math.fround(value)));
-    if (wrong >= 0) throw bad(`is ${data[wrong]} at ${wrong}; legal: finite float32 numbers`);
+    const wrong = data.findIndex((/** @type {number} */ value) => !Number.isFinite(value));
+    if (wrong >= 0) throw bad(`is ${data[wrong]} at ${wrong}; legal: finite numbers`);
     return Float64Array.from(data);
   });
   return { offset, scale };

@@ -78,6 +78,23 @@ export function buffered(source) {
   };
 }
 
+/**
+ * The same rows with their columns in another order.
+ * @param {ArraySource} source [rows, columns] @param {number[]} order where in the source each column stands
+ * @returns {ArrayReader}
+ */
+export function reordered(source, order) {
+  const columns = order.length;
+  return {
+    shape: source.shape,
+    dtype: source.dtype,
+    async read(start, count) {
+      const values = await readRows(source, start, count);
+      return Float32Array.from(values, (_, i) => values[i - (i % columns) + order[i % columns]]);
+    },
+  };
+}
+
 /** Rows in any order, as the float32 that the device holds. @param {ArrayInMemory} source @param {ArrayLike<number>} rows @returns {Float32Array} [rows, columns] */
 export function gatherRows({ shape, data }, rows) {
   const columns = size(shape.slice(1));

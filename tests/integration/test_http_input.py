@@ -87,6 +87,7 @@ def test_upload_npz(client: FlaskClient):
             "std": float(np.arange(12).std()),
             "counts": None,
             "classes": None,
+            "columns": None,
             "warnings": None,
             "features": {
                 "min": [0.0, 1.0],
@@ -124,7 +125,7 @@ def test_upload_csv_with_names_of_classes(client: FlaskClient):
     response = upload(client, b"a;kind\n1e-300;oak\n2;elm\n", "?target=kind", "text/csv")
     dataset = client.get(response.headers["Location"]).get_json()
     assert dataset["arrays"]["y"]["stats"]["classes"] == ["elm", "oak"]
-    assert dataset["warnings"] == ["x: 1 value other than 0 is below what float32 keeps, and taken as 0"]
+    assert dataset["warnings"] == ["x: 1 value other than 0 is below what float32 keeps, and stored as 0"]
 
 
 def test_a_wrong_name_and_a_wrong_file(client: FlaskClient):
@@ -175,7 +176,6 @@ def test_pages_of_datasets(client: FlaskClient):
         (npz(x=np.full((6, 2), 1e300), y=Y), "", ["x"]),
         (npz(x=X.astype(complex), y=Y), "", ["x"]),
         (npz(x=X.astype(str), y=np.array([object()] * 6)), "", ["x", "y"]),
-        (npz(x=X, y=np.zeros((6, 2, 2))), "", ["y"]),
         (npz(x=np.zeros((6, 1, 1, 1, 1, 1)), y=Y), "", ["x"]),
         (npz(x=X, y=Y), "?target=a", ["target"]),
         (npz(x=X, y=Y), "?format=xlsx", ["format"]),
@@ -243,6 +243,7 @@ def test_limits_of_uploads(settings: Settings):
         (b"\xff", "application/json", 422),
         (b'{"train": NaN}', "application/json", 422),
         (b"[" * 100_000, "application/json", 422),
+        (b'{"train": ' + b"9" * 5000 + b"}", "application/json", 422),
         (b"{}", "application/octet-stream", 422),
         (b"{}", "text/plain", 415),
         (b"a=b", "application/x-www-form-urlencoded", 415),
@@ -254,6 +255,7 @@ def test_bodies_that_are_no_spec(client: FlaskClient, body: bytes, content_type:
     response = client.post("/v1/jobs", data=body, content_type=content_type)
     assert response.status_code == status
     assert response.content_type == "application/problem+json"
+    assert "set_int_max_str_digits" not in response.text, "how to change Python is no advice"
 
 
 def test_a_spec_that_is_too_large(client: FlaskClient):

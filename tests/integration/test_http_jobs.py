@@ -96,6 +96,7 @@ def test_an_empty_spec(client: FlaskClient):
     [
         ({"model": {"input": [3], "layers": [{"type": "dense", "units": 1}]}}, ["model.input"]),
         ({"model": {"input": [2], "layers": [{"type": "dense", "units": 2}]}}, ["model.layers.0.units"]),
+        ({"loss": "softmax_cross_entropy", "metrics": []}, ["model.layers.0.units"]),
         ({"train": {"epochs": 1, "batch_size": 21}}, ["train.batch_size"]),
         ({"data": {"dataset": "ds_" + "0" * 26}}, ["data.dataset"]),
         ({"data": {}}, ["data"]),

@@ -281,26 +281,93 @@ def test_predictions_are_a_job(client: FlaskClient, db: Database):
     assert client.get(path, headers={"Range": "bytes=0-7"}).status_code == 206
     assert client.get(f"/v1/jobs/{job['id']}/weights").status_code == 404
     assert client.get(f"/v1/jobs/{old}/predictions").status_code == 404
-    assert predict(client, job["id"], dataset=dataset).status_code == 422
+    assert predict(client, job["id"], dataset=dataset).status_code == 409
     assert client.post(f"/v1/jobs/{job['id']}/retry").get_json()["kind"] == "predict"
     assert client.delete(f"/v1/jobs/{old}").status_code == 409
 
 
 def test_what_can_not_be_predicted(client: FlaskClient, db: Database):
-    """A job that has not succeeded, other inputs, no data set, fields that there are not."""
+    """A job that has not succeeded, other inputs, no data set, fields that there are not; in the words of this request."""
     queued = post_job(client)["id"]
     dataset = upload_points(client)
     response = predict(client, queued, dataset=dataset)
-    assert fields(response) == ["predict.job"]
+    assert (response.status_code, response.get_json()["detail"]) == (
+        409,
+        f"job {queued} is queued and has no weights yet: only one that has succeeded predicts",
+    )
     claimed = claim(db)
     finish(db, claimed, "failed", "internal")
     old = trained(client, db)
     assert fields(predict(client, old)) == ["dataset"]
+    assert fields(predict(client, old, dataset=None)) == ["dataset"]
+    assert fields(predict(client, old, dataset=3)) == ["dataset"]
+    assert fields(client.post(f"/v1/jobs/{old}/predictions", json=[])) == ["(the whole)"]
     assert fields(predict(client, old, dataset=dataset, rows=3)) == ["rows"]
-    assert fields(predict(client, old, dataset="ds_" + "0" * 26)) == ["data.dataset"]
+    assert fields(predict(client, old, dataset="ds_" + "0" * 26)) == ["dataset"]
     wide = upload(client, npz(x=np.ones((3, 4)), y=np.arange(3))).get_json()["id"]
-    assert fields(predict(client, old, dataset=wide)) == ["model.input"]
+    (fault,) = predict(client, old, dataset=wide).get_json()["errors"]
+    assert (fault["field"], fault["message"]) == ("dataset", "has rows of [4] in x, but the model takes [2]")
+    assert (fault["value"], fault["legal"]) == ([4], "rows of [2]")
+    other = upload(client, npz(image=np.ones((3, 2)))).get_json()["id"]
+    (fault,) = predict(client, old, dataset=other).get_json()["errors"]
+    assert (fault["field"], fault["message"]) == ("dataset", "has no x but image")
+    assert predict(client, queued, dataset=dataset).status_code == 409, "failed for good"
     assert predict(client, "job_" + "0" * 26, dataset=dataset).status_code == 404
+
+
+TABLE = b"width;height;kind;weight\n1;2;0;1\n3;1;1;1\n2;2;0;1\n"
+
+
+def table(client: FlaskClient, text: bytes, **columns: str) -> str:
+    """The id of a table's data set."""
+    query = "&".join(f"{field}={name}" for field, name in columns.items())
+    response = upload(client, text, f"?{query}", "text/csv")
+    assert response.status_code == 201, response.text
+    return response.get_json()["id"]
+
+
+def test_columns_are_matched_by_name(client: FlaskClient, db: Database):
+    """Whatever their order in the table to predict for; by position only where one side has no names."""
+    dataset = table(client, TABLE, target="kind", weight="weight")
+    old = trained(client, db, data={"dataset": dataset}, train={"steps": 1})
+
+    def order(rows: bytes | None = None, **arrays: Any) -> tuple[int, ...] | None:
+        """Where the model's columns stand in the table, as the worker gets it."""
+        other = table(client, rows) if rows else upload(client, npz(**arrays)).get_json()["id"]
+        assert predict(client, old, dataset=other).status_code == 202
+        (array,) = claim(db).data
+        return array.order
+
+    assert order(b"height,width\n2,1\n") == (1, 0)
+    assert order(b"width,height\n5,6\n") is None
+    assert order(x=np.ones((3, 2))) is None
+    assert predict(client, old, dataset=dataset).status_code == 202
+    x = next(array for array in claim(db).data if array.name == "x")
+    assert x.order is None
+    plain = trained(client, db)
+    assert predict(client, plain, dataset=table(client, b"b,a\n7,7\n")).status_code == 202
+    assert claim(db).data[0].order is None, "nobody knows what the columns of an npz are"
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("width,depth", "lacks height and has depth, which the model was not trained on"),
+        ("width", "lacks height"),
+        ("height,width,kind", "has kind, which the model was not trained on"),
+        ("Width,height", "lacks width and has Width, which the model was not trained on"),
+    ],
+)
+def test_columns_that_are_not_the_models(client: FlaskClient, db: Database, header: str, message: str):
+    """One fault, whatever the number of columns: what is missing, what is too much, and what there should be."""
+    data = {"dataset": table(client, TABLE, target="kind", weight="weight")}
+    old = trained(client, db, data=data, train={"steps": 1})
+    cells = ",".join("1" for _ in header.split(","))
+    response = predict(client, old, dataset=table(client, f"{header}\n{cells}\n".encode()))
+    assert response.status_code == 422, response.text
+    (fault,) = response.get_json()["errors"]
+    assert (fault["field"], fault["message"], fault["value"]) == ("dataset", message, header.split(","))
+    assert fault["legal"].startswith("the columns width, height, in any order")
 
 
 def test_batches_and_a_split_are_for_training(client: FlaskClient, db: Database):

@@ -15,7 +15,7 @@ from texelgrad.config import Settings
 from texelgrad.db import Database
 from worker.recorder import Recorder
 
-from .http import get, http_client, npz, spec_for, upload
+from .http import fields, get, http_client, npz, spec_for, upload
 from .steps import advance, claim, finish, write_artifact
 
 X = np.random.default_rng(5).normal([3, -70], [2, 11], (40, 2)).astype(np.float32)
@@ -79,6 +79,70 @@ def test_without_it_nothing_changes(client: FlaskClient, db: Database):
     finish(db, claimed, "succeeded", "completed")
     assert get(client, f"/v1/jobs/{job['id']}")["normalization"] is None
     assert client.get(f"/v1/jobs/{job['id']}/weights").data == b"weights"
+
+
+def upload_weights(client: FlaskClient, **tensors: Any) -> str:
+    """The id of an uploaded file."""
+    response = client.post("/v1/weights", data=save(tensors), content_type="application/octet-stream")
+    assert response.status_code == 201, response.text
+    return response.get_json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({}, "the file of weights has no input.offset [2], input.scale [2]"),
+        ({"input.offset": np.zeros(2)}, "the file of weights has no input.scale [2]"),
+        ({"input.scale": np.ones(2)}, "the file of weights has no input.offset [2]"),
+        ({"input.offset": np.zeros(3), "input.scale": np.ones(2)}, "input.offset is [3] in the file of weights, the input needs [2]"),
+        ({"input.offset": np.zeros(2), "input.scale": np.ones(2)}, None),
+    ],
+)  # fmt: skip
+def test_what_is_inherited_must_be_whole(client: FlaskClient, tensors: dict[str, Any], message: str | None):
+    """Before anything is queued: half of it, or none in a file of which nobody knows what made it, is refused."""
+    dataset = upload(client, npz(x=X, y=Y)).get_json()["id"]
+    weights = upload_weights(client, **{"dense_1.kernel": WEIGHTS["dense_1.kernel"], "dense_1.bias": np.zeros(1, np.float32)}, **tensors)  # fmt: skip
+    spec = spec_for(
+        dataset, data={"dataset": dataset, "normalize": "inherit"}, fine_tune={"weights": weights}
+    )
+    for path in ("jobs", "estimates"):
+        response = client.post(f"/v1/{path}", json=spec)
+        if message is None:
+            assert response.status_code in (200, 202), response.text
+            continue
+        assert response.status_code == 422, response.text
+        (fault,) = response.get_json()["errors"]
+        assert (fault["field"], fault["message"], fault["value"]) == ("data.normalize", message, "inherit")
+        assert fault["legal"].startswith("none, standard or minmax; or weights with input.offset [2]")
+    plain = spec | {"data": {"dataset": dataset, "normalize": "standard"}}
+    assert client.post("/v1/jobs", json=plain).status_code == 202
+
+
+def test_what_is_inherited_is_so_for_each_input(client: FlaskClient):
+    """Of two inputs one alone would train on numbers that its layers have not seen; what is looked up needs none."""
+    dataset = upload(client, npz(a=X, b=X, word=Y, y=Y)).get_json()["id"]
+    layers = [
+        {"type": "embedding", "inputs": ["word"], "vocabulary": 2, "units": 2},
+        {"type": "flatten"},
+        {"type": "concat", "inputs": ["a", "b", "flatten_1"]},
+        {"type": "dense", "units": 1, "name": "head"},
+    ]
+    half = {"head.kernel": np.ones((6, 1), np.float32), "head.bias": np.zeros(1, np.float32), "a.offset": np.zeros(2), "a.scale": np.ones(2)}  # fmt: skip
+    whole = half | {"b.offset": np.zeros(2), "b.scale": np.ones(2)}
+    for tensors, faults in ((half, ["data.normalize"]), (whole, None)):
+        response = client.post(
+            "/v1/jobs",
+            json=spec_for(
+                dataset,
+                model={"input": {"a": [2], "b": [2], "word": [1]}, "layers": layers},
+                data={"dataset": dataset, "normalize": "inherit"},
+                fine_tune={"weights": upload_weights(client, **tensors)},
+            ),
+        )
+        assert response.status_code == (422 if faults else 202), response.text
+        assert fields(response) == faults if faults else True
+        if faults:
+            assert "has no b.offset [2], b.scale [2]" in response.get_json()["errors"][0]["message"]
 
 
 def test_weights_of_before_that_lack_it_are_refused(client: FlaskClient, db: Database):

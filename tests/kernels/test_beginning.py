@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from texelgrad.normalize import normalized
 from texelgrad.spec import check_spec
 
 from ..tolerances import PREDICTION_RTOL
@@ -100,6 +101,25 @@ def test_inputs_are_normalised_as_the_file_says(browser_page: BrowserPage):
     assert played["record"]["normalization"] == {"offset": offset.tolist(), "scale": scale.tolist()}
 
 
+def test_subnormal_inputs_are_predicted_exactly(browser_page: BrowserPage):
+    """A scale beyond float32 is right for them: float64 holds it, and what comes of it are numbers of any size."""
+    tiny = (X * 1e-40).astype(np.float32)
+    assert 0 < np.abs(tiny).max() < np.finfo(np.float32).tiny
+    spec = mlp(SIZES, LOSS, steps=5, batch_size=20) | {"data": {"normalize": "standard"}}
+    trained = play(browser_page, spec, tiny, Y, ("run", {}), ("weightsFile",), ("predict", tiny))
+    weights = safetensors.numpy.load(trained["results"][1].tobytes())
+    assert weights["input.scale"].min() > np.finfo(np.float32).max
+    only = mlp(SIZES, LOSS) | {"predict": {"job": "job_" + "0" * 26}}
+    got = play(
+        browser_page, only, NOTHING, NOTHING, ("predict", tiny), initialWeightsFile=trained["results"][1]
+    )
+    np.testing.assert_array_equal(got["results"][0], trained["results"][2])
+    expected = forward(spec, weights, normalized(tiny, weights))
+    np.testing.assert_allclose(
+        got["results"][0], expected, rtol=0, atol=PREDICTION_RTOL * np.abs(expected).max()
+    )
+
+
 @pytest.mark.parametrize("loss", [LOSS, "bce", "mse"])
 def test_predicting_without_training_data(browser_page: BrowserPage, loss: str):
     """A trained model's file is enough: the outputs are those of the session that trained, normalisation included."""
@@ -158,7 +178,7 @@ def test_predicting_with_tensors_in_memory(browser_page: BrowserPage):
         ({"input.scale": np.ones(5)}, "input.offset", "input.offset is missing"),
         ({"input.offset": np.zeros(4), "input.scale": np.ones(4)}, "input.offset", r"is \[4\]; needed: \[5\]"),
         ({"input.offset": np.zeros(5), "input.scale": np.ones((1, 5))}, "input.scale", r"is \[1,5\]; needed: \[5\]"),
-        ({"input.offset": np.full(5, 1e39), "input.scale": np.ones(5)}, "input.offset", "is 1e.39 at 0; legal: finite float32"),
+        ({"input.offset": np.full(5, np.inf), "input.scale": np.ones(5)}, "input.offset", "is Infinity at 0; legal: finite numbers"),
         ({"input.offset": np.zeros(5), "input.scale": np.array([1, 2, np.nan, 1, 1])}, "input.scale", "is NaN at 2"),
     ],
 )  # fmt: skip

@@ -295,3 +295,26 @@ def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TEXELGRAD_URL", "http://farm:9/")
     with Client() as client:
         assert client.base_url == "http://farm:9"
+
+
+@pytest.mark.parametrize("url", ["foo", "http://", "ftp://host", "http://[::1", "http://host:port"])
+def test_an_address_that_is_none(url: str):
+    """Is told before anything is sent, with what one looks like."""
+    with pytest.raises(Invalid, match="address") as caught:
+        Client(url)
+    (fault,) = caught.value.faults
+    assert (fault.field, fault.value) == ("url", url.rstrip("/"))
+
+
+def test_a_key_that_no_header_holds():
+    """A line end, or letters of another alphabet."""
+    for key in ("tg_ключ", "tg_a\nb"):
+        with pytest.raises(Invalid, match="api_key"):
+            Client("http://service", api_key=key)
+
+
+def test_an_answer_of_something_else():
+    """Of another program at that address: no traceback of a JSON parser."""
+    page = httpx.Response(200, text="<html>It works!</html>")
+    with client_of(lambda _request: page) as client, pytest.raises(ApiError, match="is it texelgrad"):
+        client.job("job_1")

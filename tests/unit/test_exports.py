@@ -230,6 +230,21 @@ def test_layers_without_a_form_are_named(format_name: str, monkeypatch: pytest.M
     assert fault.message == "has no form of flatten_1, a layer flatten (model.layers.2)"
 
 
+def test_a_scale_beyond_float32_is_no_tfjs_model():
+    """It normalises in float32; ONNX does so in float64."""
+    spec = spec_for([2], [{"type": "dense", "units": 1}])
+    tensors = {
+        "dense_1.kernel": np.ones((2, 1), np.float32),
+        "dense_1.bias": np.zeros(1, np.float32),
+        "input.offset": np.zeros(2),
+        "input.scale": np.array([1.0, 1e40]),
+    }
+    with pytest.raises(Invalid, match="input.scale has 1e.40, beyond the float32 of TensorFlow.js"):
+        to_tfjs(spec, tensors)
+    tiny = np.array([[2, 3e-40]], np.float32)
+    assert predicted_by_onnxruntime(to_onnx(spec, tensors), tiny)[0, 0] == pytest.approx(5, rel=1e-5)
+
+
 def test_every_type_of_layer_has_a_form():
     """In either format; each is exported above."""
     (union, _) = get_args(Layer)

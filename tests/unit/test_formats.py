@@ -79,6 +79,15 @@ def test_images_without_classes():
     assert fields_of(lambda: read(zipped({**files, "cat/1.png": files["1.png"]}), "images")) == ["cat/1.png"]
 
 
+def test_images_as_targets():
+    """Stored as flat rows in C order; one value a row is a column, whatever its axes."""
+    y = np.random.default_rng(1).random((6, 2, 3, 1))
+    _, stored = read(npz(x=X, y=y), "npz")
+    assert np.array_equal(stored.data, y.reshape(6, 6).astype(np.float32))
+    _, column = read(npz(x=X, y=Y.reshape(6, 1, 1)), "npz")
+    assert (column.info.dtype, column.data.tolist()) == ("int32", Y.tolist())
+
+
 WEIGHTS = np.array([1, 0, 2, 0.5, 1, 1])
 
 
@@ -101,6 +110,8 @@ def test_weights_of_rows_in_other_formats(data: bytes, kind: str, columns: Colum
     assert (w.name, w.role, w.data.tolist()) == ("w", "weight", WEIGHTS.tolist())
     assert np.array_equal(x.data, X)
     assert np.array_equal(y.data, Y)
+    assert x.info.stats.columns == (["a", "b"] if columns.named() else None)
+    assert y.info.stats.columns is None
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

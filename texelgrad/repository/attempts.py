@@ -25,7 +25,9 @@ from texelgrad.domain import (
 )
 from texelgrad.errors import Conflict, Fenced, IllegalTransition
 from texelgrad.jsonable import jsonable
-from texelgrad.models import RESULTS, Artifact, Attempt, DatasetArray, Job, Worker
+from texelgrad.models import RESULTS, Artifact, Attempt, Job, Worker
+from texelgrad.prediction import column_order, columns_of
+from texelgrad.repository.datasets import array_infos, arrays_of
 from texelgrad.repository.locks import lock_attempt, lock_job, move_job, write_event
 from texelgrad.repository.logs import write_line
 
@@ -47,6 +49,7 @@ class DataArray:
     dtype: str  # float32 | int32
     shape: tuple[int, ...]
     artifact_id: str
+    order: tuple[int, ...] | None = None  # where each column stands that a model was trained on
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,6 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
     job.step = attempt.resumed_from_step or 0
     _attempt_event(session, job, attempt)
     session.flush()
-    arrays = session.scalars(
-        select(DatasetArray).where(DatasetArray.dataset_id == job.dataset_id).order_by(DatasetArray.name)
-    )
     return Claim(
         job_id=job.id,
         attempt_id=attempt.id,
@@ -123,9 +123,28 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
         token=attempt.token,
         owner_id=job.owner_id,
         spec=job.spec,
-        data=tuple(DataArray(a.name, a.role, a.dtype, tuple(a.shape), a.artifact_id) for a in arrays),
+        data=_data(session, job),
         resume=Resume(checkpoint.id, checkpoint.step or 0) if checkpoint else None,
         weights_artifact_id=job.weights_artifact_id,
+    )
+
+
+def _data(session: Session, job: Job) -> tuple[DataArray, ...]:
+    """What the job reads; one that predicts takes the columns of a table in the order that its model was trained on."""
+    predict = job.spec.get("predict")
+    trained = session.get(Job, predict["job"]) if predict else None
+    wanted = columns_of(array_infos(session, trained.dataset_id)) if trained else {}
+    arrays = arrays_of(session, job.dataset_id) if job.dataset_id else ()
+    return tuple(
+        DataArray(
+            name=each.name,
+            role=each.role,
+            dtype=each.dtype,
+            shape=tuple(each.shape),
+            artifact_id=each.artifact_id,
+            order=column_order(wanted.get(each.name), each.stats.get("columns")),
+        )
+        for each in arrays
     )
 
 

@@ -94,9 +94,9 @@ def arrays_of(session: Session, dataset_id: str) -> Sequence[DatasetArray]:
     return session.scalars(query).all()
 
 
-def array_infos(session: Session, dataset_id: str) -> dict[str, ArrayInfo]:
-    """The descriptions of a data set's arrays, by name."""
+def array_infos(session: Session, dataset_id: str | None) -> dict[str, ArrayInfo]:
+    """The descriptions of a data set's arrays, by name; none of none."""
     return {
         array.name: ArrayInfo(array.dtype, tuple(array.shape), Stats(**array.stats))
-        for array in arrays_of(session, dataset_id)
+        for array in (arrays_of(session, dataset_id) if dataset_id else ())
     }
