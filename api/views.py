@@ -9,6 +9,7 @@ from texelgrad.models import Artifact, Attempt, Dataset, DatasetArray, Job, LogL
 from texelgrad.models_access import Upload, Webhook, WebhookDelivery
 from texelgrad.times import time_text
 
+_MAX_COLUMNS = 1000  # of which the names are shown
 _LINKS = (
     *("metrics", "events", "weights", "predictions", "diagnostics", "checkpoints", "logs", "why"),
     *("cancel", "retry", "resume"),
@@ -138,6 +139,15 @@ def delivery_view(delivery: WebhookDelivery) -> dict[str, Any]:
 def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray], *, brief: bool = False) -> dict[str, Any]:
     """A data set and its arrays; without what there is of each feature, which is much, where it is `brief`."""
     left_out = {"features", "columns"} if brief else set[str]()
+
+    def shown(stats: dict[str, Any]) -> dict[str, Any]:
+        few = len(stats.get("columns") or ()) <= _MAX_COLUMNS
+        return {
+            name: value
+            for name, value in stats.items()
+            if name not in left_out and (few or name != "columns")
+        }
+
     return {
         "id": dataset.id,
         "name": dataset.name,
@@ -152,7 +162,7 @@ def dataset_view(dataset: Dataset, arrays: Sequence[DatasetArray], *, brief: boo
                 "role": array.role,
                 "dtype": array.dtype,
                 "shape": array.shape,
-                "stats": {name: value for name, value in array.stats.items() if name not in left_out},
+                "stats": shown(array.stats),
             }
             for array in arrays
         },

@@ -15,7 +15,7 @@ from texelgrad.inputs import TARGET
 from texelgrad.made_data import MadeData, describe
 from texelgrad.network import lookups
 from texelgrad.normalize import inherit_faults
-from texelgrad.prediction import prediction_faults
+from texelgrad.prediction import order_faults, prediction_faults
 from texelgrad.repository import datasets, get_job
 from texelgrad.shapes import ArrayInfo, data_faults, limit_faults
 from texelgrad.spec import JobSpec, Model, check_spec
@@ -66,7 +66,7 @@ def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> 
             legal = "a data set with y; of a table, uploaded with target=COLUMN"
             message = f"has no targets y, only {', '.join(infos)}: it is for predictions"
             faults.append(Fault("data.dataset", message, data.dataset if data else None, legal))
-    weights_id, wrong = _weights(session, owner_id, right)
+    weights_id, wrong = _weights(session, owner_id, right, infos)
     faults.extend(wrong)
     deadline_at, wrong = _deadline(right.get("deadline"))
     faults.extend(wrong)
@@ -75,8 +75,10 @@ def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> 
     return Checked(spec, infos, synthetic, deadline_at, weights_id)
 
 
-def _weights(session: Session, owner_id: str, right: dict[str, Any]) -> tuple[str | None, list[Fault]]:
-    """The file of weights that the job begins with, where it is to begin with some, and what is wrong with it."""
+def _weights(
+    session: Session, owner_id: str, right: dict[str, Any], infos: dict[str, ArrayInfo]
+) -> tuple[str | None, list[Fault]]:
+    """The file of weights that the job begins with, where it is to begin with some, and what is wrong with it or its data."""
     fine_tune, predict = cast(FineTune | None, right.get("fine_tune")), right.get("predict")
     if fine_tune is None and predict is None:
         return None, []
@@ -96,7 +98,19 @@ def _weights(session: Session, owner_id: str, right: dict[str, Any]) -> tuple[st
         kept = lookups(model.input, model.layers)
         uploaded = fine_tune is not None and fine_tune.weights is not None
         faults.extend(inherit_faults(model.input, kept, shapes, uploaded=uploaded))
+    if fine_tune and fine_tune.job and data and _reads_inputs(model, fine_tune, data):
+        trained = get_job(session, owner_id, fine_tune.job)
+        faults.extend(order_faults(datasets.array_infos(session, trained.dataset_id), infos))
     return found.id, faults
+
+
+def _reads_inputs(model: Model, fine_tune: FineTune, data: Data) -> bool:
+    """Whether something that is kept from before depends on the order of the inputs' columns."""
+    return (
+        fine_tune.layers is None
+        or data.normalize == "inherit"
+        or str(model.layers[0].name) in fine_tune.layers
+    )
 
 
 def _prediction_faults(

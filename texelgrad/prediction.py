@@ -1,4 +1,4 @@
-"""Whether a data set has what a trained model takes: its inputs by name, and in a table the columns that it was trained on."""
+"""Whether a data set has what trained weights take: the inputs by name, and in a table the columns that they were trained on."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from texelgrad.spec import Model
 
 _FIELD = "data.dataset"
 _SHOWN = 20  # names of columns
+_LONGEST = 64  # characters of a name that is shown
 
 
 def column_order(trained: Sequence[str] | None, given: Sequence[str] | None) -> tuple[int, ...] | None:
@@ -55,6 +56,16 @@ def prediction_faults(model: Model, trained_on: Arrays, arrays: Arrays) -> Itera
     yield from held_faults(_FIELD, arrays)
 
 
+def order_faults(trained_on: Arrays, arrays: Arrays) -> Iterator[Fault]:
+    """Whether a table to train on has the columns of the one before in another order: its weights belong to that one's."""
+    before = columns_of(trained_on)
+    for name, columns in columns_of(inputs_among(arrays)).items():
+        trained = before.get(name)
+        if trained and columns and trained != columns and {*trained} == {*columns}:
+            message = f"has the columns that the weights were trained on in another order: {_shown(columns)}"
+            yield Fault(_FIELD, message, None, _shown(trained))
+
+
 def _columns_fault(trained: Sequence[str], given: Sequence[str]) -> Fault:
     """Columns are matched by name, so a name too few or too many means other data."""
     missing = [name for name in trained if name not in given]
@@ -62,7 +73,7 @@ def _columns_fault(trained: Sequence[str], given: Sequence[str]) -> Fault:
     parts = [f"lacks {_shown(missing)}"] if missing else []
     parts += [f"has {_shown(extra)}, which the model was not trained on"] if extra else []
     legal = f"the columns {_shown(trained)}, in any order; of the targets' column say target"
-    return Fault(_FIELD, " and ".join(parts), [*given[:_SHOWN]], legal)
+    return Fault(_FIELD, " and ".join(parts), [name[:_LONGEST] for name in given[:_SHOWN]], legal)
 
 
 def _number_faults(model: Model, arrays: Arrays) -> Iterator[Fault]:
@@ -78,4 +89,4 @@ def _number_faults(model: Model, arrays: Arrays) -> Iterator[Fault]:
 
 def _shown(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return ", ".join(name[:_LONGEST] for name in names[:_SHOWN]) + more

@@ -349,6 +349,36 @@ def test_columns_are_matched_by_name(client: FlaskClient, db: Database):
     assert claim(db).data[0].order is None, "nobody knows what the columns of an npz are"
 
 
+def test_tuning_on_columns_in_another_order(client: FlaskClient, db: Database):
+    """Is refused where a layer that reads them, or what normalises them, is kept: a column's weights are that column's."""
+    old = trained(client, db, data={"dataset": table(client, TABLE, target="kind", weight="weight")}, train={"steps": 1})  # fmt: skip
+    moved = table(client, b"kind,height,width\n0,2,1\n1,1,3\n", target="kind")
+    spec = spec_for(moved, train={"steps": 1}, fine_tune={"job": old})
+    response = client.post("/v1/jobs", json=spec)
+    assert fields(response) == ["data.dataset"]
+    assert response.get_json()["errors"][0]["legal"] == "width, height"
+    same = table(client, b"kind,width,height\n0,2,1\n1,1,3\n", target="kind")
+    other = table(client, b"kind,depth,width\n0,2,1\n1,1,3\n", target="kind")  # another matter: new features
+    for dataset in (same, other, upload_points(client)):
+        response = client.post("/v1/jobs", json={**spec, "data": {"dataset": dataset}})
+        assert response.status_code == 202, response.text
+    behind = [{"type": "dense", "units": 2, "name": "new"}, {"type": "dense", "units": 1, "name": "dense_1"}]
+    later = spec | {
+        "model": {"input": [2], "layers": behind},
+        "fine_tune": {"job": old, "layers": ["dense_1"]},
+    }
+    response = client.post("/v1/jobs", json=later)
+    assert response.status_code == 202, response.text
+
+
+def test_many_columns_are_not_all_shown(client: FlaskClient):
+    """A description stays a description; they are known all the same."""
+    few, many = (table(client, b"%s\n%s\n" % (b",".join(b"c%d" % i for i in range(n)), b",".join([b"1"] * n))) for n in (1000, 1001))  # fmt: skip
+    shown = [get(client, f"/v1/datasets/{each}")["arrays"]["x"]["stats"] for each in (few, many)]
+    assert len(shown[0]["columns"]) == 1000
+    assert "columns" not in shown[1]
+
+
 @pytest.mark.parametrize(
     ("header", "message"),
     [
