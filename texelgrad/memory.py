@@ -6,8 +6,11 @@ Follows browser_runtime/backends/webgl2/{lower.js,lowering.js}, whose names it u
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, chain
+from typing import NamedTuple
 
 from texelgrad.inputs import Shape
 from texelgrad.layers.base import LayerShape, texels
@@ -16,7 +19,7 @@ _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I
 _ROW_ALIGNMENT = 16
 _RENDER_TARGETS = 8
-_LAYERS = 4  # rows that one fragment writes
+_LAYERS = 4  # rows that one fragment writes, but for activations and their gradients
 _SLOTS = 64  # of training on a GPU, 32 on a software renderer
 _MAX_SLOTS = 32
 _FEW_SLOTS = 8
@@ -25,7 +28,7 @@ _ROUNDING_BYTES = 8 << 10  # of small textures, whose sides depend on how many r
 _TELEMETRY_LINES = 24
 _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
-_FEW_FRAGMENTS = 128
+_FEW_FRAGMENTS, _MANY_FRAGMENTS = 128, 4096
 _MAX_SPLITS = 4096  # parts of a gradient that an update can add
 _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
@@ -36,10 +39,39 @@ _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 _RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
 _RING_BYTES = _RESIDENT_BYTES // 16
 _PATCH_BYTES = 1 << 28  # of what the windows of all convolutions hold
-_Times = tuple[float, float, float]  # of a load, a multiply-add and a store
-_RENDERERS: tuple[_Times, ...] = (0, 1, 40), (1, 0.015, 10)  # a software renderer, a GPU
 MAX_HELD_BYTES = 1 << 32
 """Of the numbers of a data set that is streamed: the page holds them outside of textures."""
+
+
+class _Kind(NamedTuple):
+    """Tensors share a texture only with their like."""
+
+    folded: bool  # their rows are very short, or they are longer or wider than a texture
+    layers: int
+
+
+@dataclass(frozen=True)
+class _Renderer:
+    """What the page's plan makes depend on what draws; fragment_rows.js, convolution.js."""
+
+    times: tuple[float, float, float]  # of a load, a multiply-add and a store
+    rows: tuple[int, int, int]  # of an activation a fragment, where these are few, usual, many
+
+    def kind(self, rows: int, texels_per_row: int) -> _Kind:
+        """Of the texture that holds an activation: as many layers as its fragments write rows."""
+        few, layers, many = self.rows
+        if rows * texels_per_row >= many * _MANY_FRAGMENTS:
+            layers = many
+        elif rows * texels_per_row < layers * _FEW_FRAGMENTS:
+            layers = few
+        longest = max(texels_per_row, math.ceil(rows / layers))
+        return _Kind(texels_per_row < _NARROW or longest > _MAX_TEXTURE_SIZE, layers)
+
+
+_RENDERERS = (
+    _Renderer(times=(0, 1, 40), rows=(4, 4, 4)),  # on a CPU
+    _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8)),  # a GPU
+)
 
 
 @dataclass(frozen=True)
@@ -62,10 +94,10 @@ class Sizes:
 
 def texture_bytes(sizes: Sizes) -> int:
     """Bytes of all textures at once, at most, on the renderer that needs more."""
-    return max(_texture_bytes(sizes, times) for times in _RENDERERS)
+    return max(_texture_bytes(sizes, renderer) for renderer in _RENDERERS)
 
 
-def _texture_bytes(sizes: Sizes, times: _Times) -> int:
+def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     batch = _round_up(sizes.batch, _ROW_ALIGNMENT)
     stage = _round_up(min(max(sizes.validation_rows, 256), max(sizes.batch, 1024)), _ROW_ALIGNMENT)
 
@@ -80,7 +112,7 @@ def _texture_bytes(sizes: Sizes, times: _Times) -> int:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
-    patches = _patches(sizes.layers, batch, stage, times)
+    patches = _patches(sizes.layers, batch, stage, renderer)
     for layer in weights:
         if layer.lines:
             blocks, rows, columns = layer.weights or (0, 0, 0)
@@ -90,36 +122,22 @@ def _texture_bytes(sizes: Sizes, times: _Times) -> int:
             total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
-    # Every layer's output lives until its backward pass; gradients and evaluation need two at a time, more where some wait to be
-    # merged, and a small one between two large ones may find the textures of both taken. Folded and plain tensors share no texture.
-    outputs = [
-        columns
-        for layer in sizes.layers
-        for columns in (
+    # Every layer's output lives until its backward pass; gradients and evaluation need those that wait for each other, and a small
+    # one between two large ones may find the textures of both taken.
+    outputs = {
+        layer.index: (
             *([layer.sums.sets] if layer.sums and layer.sums.sets else []),
             *([patches[layer.index]] if patches[layer.index] else []),
             *[texels(layer.output)] * (layer.stored + (layer.winners and layer.trained)),
         )
-    ]
-    passing = [texels(shape) for layer in sizes.layers for shape in layer.passing]
-    gradients = [
-        texels(layer.output)
         for layer in sizes.layers
-        if layer.trained or (layer.weights and not layer.frozen)
-        for _ in range(max(1, layer.stored))
-    ]
-    dips = [
-        0,
-        *(min(max(outputs[:i]), outputs[i], max(outputs[i + 1 :])) for i in range(1, len(outputs) - 1)),
-    ]
-    total += sum(_tensor(batch, columns) for columns in outputs)
-    alive = 2 + max((layer.merges for layer in sizes.layers), default=0)
-    for folded in (False, True):
-        for rows, candidates in ((batch, gradients + passing), (stage, outputs + passing)):
-            largest = sorted(
-                (columns for columns in candidates if _is_folded(rows, columns) is folded), reverse=True
-            )[: min(alive, 4) if rows == batch else alive]
-            total += sum(_tensor(rows, columns) for columns in largest)
+    }
+    kept = [columns for each in outputs.values() for columns in each]
+    dips = [0, *(min(max(kept[:i]), kept[i], max(kept[i + 1 :])) for i in range(1, len(kept) - 1))]
+    total += sum(_tensor(batch, columns) for columns in kept)
+    total += _at_once(sizes.layers, outputs, batch, renderer, backward=True)
+    if stage != batch:  # as many rows find the textures that training keeps
+        total += _at_once(sizes.layers, outputs, stage, renderer, backward=False)
     total += _tensor(stage, max(dips))
 
     units = math.prod(sizes.output)
@@ -153,10 +171,55 @@ def _data(sizes: Sizes, batch: int, stage: int) -> int:
     return staged + whole + sum(_folded(rows, 1, _ORDER_BYTES) for rows in orders)
 
 
-def _is_folded(rows: int, texels_per_row: int) -> bool:
-    """Whether a matrix is folded: its rows are very short, or it is longer or wider than a texture."""
-    longest = max(texels_per_row, math.ceil(rows / _LAYERS))
-    return texels_per_row < _NARROW or longest > _MAX_TEXTURE_SIZE
+def _at_once(
+    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, *, backward: bool
+) -> int:  # fmt: skip
+    """Bytes of the values of an evaluation, or of the gradients of a step, that are there at once, at most."""
+    widths = {layer.index: texels(layer.output) for layer in layers}
+    trained = {layer.index for layer in layers if layer.trained or (layer.weights and not layer.frozen)}
+    reads = {
+        layer.index: [maker for maker in layer.reads if maker in trained or not backward] for layer in layers
+    }
+    uses = Counter(chain(*reads.values()))
+    # A value waits for its last reader, of whom the loss is one; the gradient that each reader makes waits for those of the others.
+    waits = [
+        (maker, layer.index)
+        for layer in layers
+        for maker in sorted(reads[layer.index])[: 1 if backward and layer.hands_on else None]
+    ]
+    waits = [*(waits if backward else dict(waits).items()), (layers[-1].index, layers[-1].index)]
+    # What a layer makes besides, two at a time, and the sum of several gradients.
+    besides = {
+        layer.index: [
+            *map(texels, layer.passing),
+            *([widths[layer.index]] * max(0, layer.stored - 1) if backward else outputs[layer.index][:-1]),
+        ]
+        for layer in layers
+    }
+    sums = {maker for maker, count in uses.items() if backward and count > 1}
+
+    total = 0
+    tensors = [
+        *(widths[maker] for maker, _ in waits),
+        *(widths[maker] for maker in sums),
+        *chain(*besides.values()),
+    ]
+    kinds = {columns: renderer.kind(rows, columns) for columns in {*tensors, *widths.values()}}
+    for kind in {*kinds.values()}:
+        changes = Counter[int]()
+        for first, last in waits:
+            if kinds[widths[first]] == kind:
+                changes.update({first: 1, last + 1: -1})
+        waiting = [*accumulate(changes[index] for index in range(1 + layers[-1].index))]
+        most = max(
+            waiting[index]
+            + min(2, sum(kinds[columns] == kind for columns in made))
+            + (index in sums and kinds[widths[index]] == kind)
+            for index, made in besides.items()
+        )
+        largest = sorted((columns for columns in tensors if kinds[columns] == kind), reverse=True)[:most]
+        total += sum(_tensor(rows, columns, kind.layers) for columns in largest)
+    return total
 
 
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:
@@ -171,13 +234,13 @@ def _weights(layer: LayerShape, layers: int) -> int:
     return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
 
 
-def _patches(layers: Sequence[LayerShape], batch: int, stage: int, times: _Times) -> dict[int, int]:
+def _patches(layers: Sequence[LayerShape], batch: int, stage: int, renderer: _Renderer) -> dict[int, int]:
     """Texels a sample of what the windows of each layer hold, 0 where that is not stored; backends/webgl2/convolution.js."""
     left = _PATCH_BYTES
     patches = dict[int, int]()
     for layer in layers:
         taken = max(_tensor(rows, layer.pixels * _texels_of_window(layer)) for rows in (batch, stage))
-        wins = layer.windows and taken <= left and _patches_pay(layer, times)
+        wins = layer.windows and taken <= left and _patches_pay(layer, renderer)
         patches[layer.index] = layer.pixels * _texels_of_window(layer) if wins else 0
         left -= taken if wins else 0
     return patches
@@ -188,11 +251,11 @@ def _texels_of_window(layer: LayerShape) -> int:
     return math.ceil(taps * channels / 4)
 
 
-def _patches_pay(layer: LayerShape, times: _Times) -> bool:
+def _patches_pay(layer: LayerShape, renderer: _Renderer) -> bool:
     """Whether it takes less time to store them."""
     taps, channels, filters = layer.weights or (0, 0, 0)
     passes = 1 if layer.frozen else 2
-    load, multiply_add, store = times
+    load, multiply_add, store = renderer.times
 
     def time(trips: int, stored: int) -> float:
         products = math.ceil(filters / 4) * trips * passes

@@ -133,6 +133,7 @@ def _walk(
     for name, shape in inputs_of(model_input).items():
         values[name] = Value(shape, held[name], data=True)
     trained = set[str]()
+    makers = dict[str, int]()  # of each value, the layer that computed it: what computes nothing hands it on
     wiring = _wiring(model_input, layers)
     for index, (layer, names) in enumerate(zip(layers, wiring, strict=True)):
         if not all(name in values for name in names):
@@ -148,9 +149,12 @@ def _walk(
         frozen = isinstance(layer, Trainable) and not layer.trainable
         if through or (shape and shape.weights and not frozen):
             trained.add(name)
+        reads = tuple(makers[before] for before in names if before in makers)
+        for maker in (index,) if shape else reads:
+            makers[name] = maker
         if shape:
             stored = shape.stored + _kept_besides(layer, layers, wiring, index)
-            yield replace(shape, index=index, trained=through, frozen=frozen, stored=stored)
+            yield replace(shape, index=index, reads=reads, trained=through, frozen=frozen, stored=stored)
 
 
 def _kept_besides(layer: Layer, layers: Sequence[Layer], wiring: Sequence[list[str]], index: int) -> int:

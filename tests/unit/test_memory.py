@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from texelgrad.shapes import ArrayInfo, Stats, estimate
@@ -25,6 +25,7 @@ from tests.kernels.cnns import (
     pool,
     transpose,
 )
+from tests.kernels.shape_nets import concat
 from tests.node import estimates
 
 SGD, MOMENTUM, ADAM = (
@@ -166,11 +167,90 @@ def test_the_estimate_of_any_net(
     check(shape, layers, rows, batch, "softmax_cross_entropy", optimizer, fraction, None)
 
 
+IMAGES = (4, 4, 8)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[Layer]:
+    """Layers of images that read any before them, several times too; what nobody else reads is joined in the end."""
+    channels = {"input": IMAGES[2]}
+    layers: list[Layer] = []
+    for number in range(draw(st.integers(1, 7))):
+        name = f"layer{number}"
+        first = draw(st.sampled_from([*channels]))
+        alike = st.sampled_from([other for other in channels if channels[other] == channels[first]])
+        match draw(st.sampled_from(["conv", "concat", "add", "multiply"])):
+            case "conv":
+                channels[name] = draw(st.sampled_from([1, 2, 4, 8, 33, 64]))
+                act = draw(st.sampled_from(["linear", "relu", "gelu"]))
+                layer = conv(
+                    channels[name], draw(st.sampled_from([1, 3])), act, padding="same", inputs=[first]
+                )
+            case "concat":
+                joined = [first, *draw(st.lists(st.sampled_from([*channels]), min_size=1, max_size=6))]
+                layer, channels[name] = concat(*joined), sum(channels[other] for other in joined)
+            case merge:
+                merged = [first, *draw(st.lists(alike, min_size=1, max_size=5))]
+                layer = {
+                    "type": merge,
+                    "inputs": merged,
+                    "activation": draw(st.sampled_from(["linear", "relu"])),
+                }
+                channels[name] = channels[first]
+        assume(channels[name] <= 1000)
+        layers.append(layer | {"name": name})
+    read = {other for layer in layers for other in layer["inputs"]}
+    ends = [layer["name"] for layer in layers if layer["name"] not in read]
+    return layers if len(ends) == 1 else [*layers, concat(*ends)]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    graph=graphs(),
+    rows=st.sampled_from([2, 300, 1000]),
+    batch=st.integers(1, 200),
+    optimizer=st.sampled_from([SGD, ADAM]),
+)
+# a concatenation's parts are of three kinds on a GPU, each with textures of its own
+@example(
+    graph=[
+        conv(2, 1, inputs=["input"], name="a"),
+        concat(*["a"] * 7, "input", name="b"),
+        concat(*["input"] * 4, "a", "b"),
+    ],
+    rows=2,
+    batch=2,
+    optimizer=SGD,
+)
+# gradients of one value wait for each other
+@example(
+    graph=[
+        conv(33, 3, padding="same", name="a"),
+        conv(2, 1, "linear", inputs=["a"], name="b"),
+        conv(4, 1, "gelu", inputs=["a"], name="c"),
+        concat("b", "c"),
+    ],
+    rows=300,
+    batch=128,
+    optimizer=ADAM,
+)
+# one of many inputs that nothing trains
+@example(graph=[concat(*["input"] * 8)], rows=1000, batch=200, optimizer=SGD)
+def test_no_graph_takes_more_than_the_estimate(
+    graph: list[Layer], rows: int, batch: int, optimizer: dict[str, Any]
+):
+    """Values and gradients that wait for others, on both renderers; how far above it is does not matter here."""
+    layers = [*graph, FLATTEN, dense(3)]
+    check(
+        IMAGES, layers, rows, min(batch, rows // 2), "softmax_cross_entropy", optimizer, 0.5, None, within=8
+    )
+
+
 def check(
     shape: tuple[int, ...], layers: list[Layer], rows: int, batch: int | None, loss: Any, optimizer: dict[str, Any],
-    fraction: float, columns: int | None, **train: Any,
+    fraction: float, columns: int | None, within: float = 2, **train: Any,
 ) -> None:  # fmt: skip
-    """Python's bound against what the page's planner takes on the renderer that needs more."""
+    """Python's bound against what the page's planner takes on the renderer that needs more, `within` so many times that."""
     spec = parse_spec(
         {
             "model": {"input": list(shape), "layers": json.loads(json.dumps(layers))},
@@ -196,4 +276,4 @@ def check(
         assert made.total_steps == exact["totalSteps"]
     taken = max(exact["textureBytes"] for exact in planned)
     assert made.texture_bytes is not None
-    assert taken <= made.texture_bytes <= 2 * taken
+    assert taken <= made.texture_bytes <= within * taken

@@ -106,9 +106,10 @@ class LayerShape:
     stored: int = 1  # tensors of the output's size that the engine keeps for the backward pass
     winners: bool = False  # whether its gradient needs to know, for each output, which element it was
     passing: tuple[Shape, ...] = ()  # what it makes on its way to the output, in order; no gradient needs it
-    merges: int = 0  # values that wait for the last one to be merged with it
     sums: Sums | None = None  # of a normalization
     index: int = 0  # of the layer in the model
+    reads: tuple[int, ...] = ()  # indices of the layers that made what it reads; no input of the model
+    hands_on: bool = False  # whether its output's gradient serves as that of each value that it reads
     trained: bool = (
         False  # whether a gradient goes back through it: what it reads depends on weights that are trained
     )

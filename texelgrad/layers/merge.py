@@ -16,6 +16,7 @@ class _Elementwise(LayerBase):
 
     activation: Activation = "linear"
     reads: ClassVar[tuple[int, int | None]] = (2, None)
+    sums: ClassVar[bool]
 
     def fit(self, values: Sequence[Value], field: str) -> tuple[LayerShape, Value]:
         """Two at a time. Where they are held differently, flattened images are moved."""
@@ -24,7 +25,7 @@ class _Elementwise(LayerBase):
         first = values[0] if alike else natural(values[0])
         moved = 0 if alike else sum(natural(value).held != value.held for value in values)
         return LayerShape(
-            first.held, first.held, stored=len(values) - 1 + moved, merges=len(values) - 1
+            first.held, first.held, stored=len(values) - 1 + moved, hands_on=alike and self.sums
         ), first
 
 
@@ -32,12 +33,14 @@ class Add(_Elementwise):
     """Sum of two or more values of one shape: activation(a + b + ...)."""
 
     type: Literal["add"]
+    sums: ClassVar[bool] = True
 
 
 class Multiply(_Elementwise):
     """Product of two or more values of one shape: activation(a * b * ...)."""
 
     type: Literal["multiply"]
+    sums: ClassVar[bool] = False
 
 
 class Concat(LayerBase):
@@ -55,9 +58,7 @@ class Concat(LayerBase):
         moved = [value.shape for value in values if natural(value).held != value.held]
         widths = [*accumulate(value.shape[-1] for value in values)][1:-1]
         joined = [(*output[:-1], width) for width in widths]
-        return LayerShape(
-            values[0].shape, output, passing=(*moved, *joined), merges=min(2, len(values) - 1)
-        ), Value(output, output)
+        return LayerShape(values[0].shape, output, passing=(*moved, *joined)), Value(output, output)
 
 
 def _require(
