@@ -1,4 +1,4 @@
-"""Convolution and pooling in a real browser against float64, element by element, as test_kernels.py does for dense nets."""
+"""Convolution, by each algorithm, and pooling in a real browser against float64, element by element, as test_kernels.py does for dense nets."""
 
 from __future__ import annotations
 
@@ -19,23 +19,17 @@ from .steps import check_padding, check_reduction, check_values, inspect, split_
 from .test_kernels import DEVICES, TARGETS_NEEDED, assert_same_kind, device_id, quick
 from .windows import Window
 
-KERNELS = {
-    "conv2d.frag.glsl",
-    "conv2d_grad_input.frag.glsl",
-    "conv2d_grad_weights.frag.glsl+update.frag.glsl",
-    "max_pool2d.frag.glsl",
-    "max_pool2d.frag.glsl+max_pool2d_grad.frag.glsl",
-}
+CONV = {"conv2d.frag.glsl", "conv2d_grad_weights.frag.glsl+update.frag.glsl"}
+POOL = {"max_pool2d.frag.glsl", "max_pool2d.frag.glsl+max_pool2d_grad.frag.glsl"}
+CONV_GRAD_INPUT = "conv2d_grad_input.frag.glsl"
+ALGORITHMS = ("direct", "im2col")  # shifted products, or one product with what all windows hold
 
 
 def check(
     page: BrowserPage, shape: Shape, layers: list[Layer], rows: int = 5, loss: str = "mse", *, labels: str = "index",
-    outputs: int = 3, batch: int = 0, device: dict[str, Any] | None = None, **net: Any,
+    outputs: int = 3, batch: int = 0, algorithm: str = "direct", device: dict[str, Any] | None = None, **net: Any,
 ) -> set[str]:  # fmt: skip
-    """Check every kernel of the third step of these layers with a flatten and a dense one behind; returns the kernels' names.
-
-    Convolutions are shifted products, unless the device has it otherwise.
-    """
+    """Check every kernel of the third step of these layers with a flatten and a dense one behind; returns the kernels' names."""
     spec = cnn(shape, [*layers, FLATTEN, dense(outputs)], loss, **net)
     x, y = images_for(spec, rows, labels=labels)
     step = inspect(
@@ -46,35 +40,44 @@ def check(
         weights=weights_of(spec),
         steps=2,
         batch=batch,
-        device={"convolution": "direct"} | (device or {}),
+        device={"convolution": algorithm} | (device or {}),
     )
     check_padding(step)
     check_reduction(step)
-    return set(check_values(step))
+    kernels = set(check_values(step))
+    convolves = any(layer["type"].startswith("conv") for layer in layers)
+    assert ("im2col.frag.glsl" in kernels) == (convolves and algorithm == "im2col")
+    return kernels
 
 
 # ---- variants -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "loss"), [("direct", "mse"), ("direct", "softmax_cross_entropy"), ("im2col", "mse")]
+)
 @pytest.mark.parametrize(("activation", "optimizer"), [*zip(ACTIVATIONS, (*OPTIMIZERS, "adam"), strict=True)])
-def test_activations_losses_and_optimizers(browser_page: BrowserPage, activation: str, optimizer: str):
+def test_activations_losses_and_optimizers(
+    browser_page: BrowserPage, activation: str, optimizer: str, algorithm: str, loss: str
+):
     """Pooling behind and before a convolution, each activation and optimizer; a last short batch of 3 rows."""
     layers = [conv(5, activation=activation), pool(2), conv(6, 2, activation), conv(3, (1, 2), activation)]
-    for loss in ("mse", "softmax_cross_entropy"):
-        kernels = check(browser_page, (9, 8, 3), layers, 7, loss, batch_size=4, batch=1, optimizer=optimizer)
-        assert kernels >= KERNELS
+    net: dict[str, Any] = {"batch_size": 4, "batch": 1, "optimizer": optimizer}
+    kernels = check(browser_page, (9, 8, 3), layers, 7, loss, algorithm=algorithm, **net)
+    assert kernels >= CONV | POOL | {CONV_GRAD_INPUT}
 
 
 @pytest.mark.parametrize(
     "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
 )
-def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_devices(browser_page: BrowserPage, algorithm: str, device: dict[str, Any]):
     """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
     layers = [conv(6, activation="tanh"), pool(2), conv(5, 2)]
-    net: dict[str, Any] = {"batch_size": 8, "batch": 1, "device": device}
+    net: dict[str, Any] = {"batch_size": 8, "batch": 1, "algorithm": algorithm, "device": device}
     fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
     if fits:
-        check(browser_page, (7, 6, 3), layers, 13, optimizer=fits[-1], **net)
+        assert check(browser_page, (7, 6, 3), layers, 13, optimizer=fits[-1], **net) >= CONV
     else:
         with pytest.raises(PageError, match="render targets; the device has"):
             check(browser_page, (7, 6, 3), layers, 13, **net)
@@ -97,22 +100,26 @@ WINDOWS = [
 ]
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("shape", "layer"), WINDOWS)
-def test_convolutions(browser_page: BrowserPage, shape: Shape, layer: Layer):
+def test_convolutions(browser_page: BrowserPage, shape: Shape, layer: Layer, algorithm: str):
     """Stride, dilation, `same` and uneven padding, odd channels; a last batch of one row."""
-    kernels = check(
-        browser_page, shape, [conv(shape[2], 1, "tanh"), layer], 6, batch_size=5, batch=1, optimizer="adam"
-    )
-    assert "conv2d_grad_input.frag.glsl" in kernels
+    net: dict[str, Any] = {"batch_size": 5, "batch": 1, "optimizer": "adam"}
+    kernels = check(browser_page, shape, [conv(shape[2], 1, "tanh"), layer], 6, algorithm=algorithm, **net)
+    assert kernels >= CONV | {CONV_GRAD_INPUT}
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("targets", [8, 4, 2])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("shape", "layer"), WINDOWS)
-def test_convolutions_on_the_data(browser_page: BrowserPage, shape: Shape, layer: Layer, targets: int):
+def test_convolutions_on_the_data(
+    browser_page: BrowserPage, shape: Shape, layer: Layer, algorithm: str, targets: int
+):
     """As the first layer, with as many render targets; one row in all, and 19."""
     for rows in (1, 19):
-        check(browser_page, shape, [layer], rows, device={"maxDrawBuffers": targets})
+        device = {"maxDrawBuffers": targets}
+        assert check(browser_page, shape, [layer], rows, algorithm=algorithm, device=device) >= CONV
 
 
 POOLS = [
@@ -131,7 +138,7 @@ POOLS = [
 def test_pools(browser_page: BrowserPage, shape: Shape, layer: Layer):
     """Behind relu, whose zeros tie; overlapping, with gaps and padded; a last batch of one row."""
     kernels = check(browser_page, shape, [conv(shape[2], 1, "relu"), layer], 6, batch_size=5, batch=1)
-    assert kernels >= {"max_pool2d.frag.glsl", "max_pool2d.frag.glsl+max_pool2d_grad.frag.glsl"}
+    assert kernels >= POOL
 
 
 @pytest.mark.full
@@ -209,6 +216,7 @@ def conv_nets(draw: st.DrawFn) -> tuple[Shape, list[Layer]]:
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(
     max_examples=150,
     deadline=None,
@@ -226,14 +234,13 @@ def conv_nets(draw: st.DrawFn) -> tuple[Shape, list[Layer]]:
 )
 def test_any_conv_net(
     browser_page: BrowserPage, net: tuple[Shape, list[Layer]], rows: int, batch_share: float, loss: str,
-    optimizer: str, device: dict[str, Any], last: bool,
+    optimizer: str, device: dict[str, Any], last: bool, algorithm: str,
 ):  # fmt: skip
     """Whatever the windows and channels."""
     batch_size = max(1, round(rows * batch_share))
     batch = math.ceil(rows / batch_size) - 1 if last else 0
-    check(
-        browser_page, *net, rows, loss, batch_size=batch_size, batch=batch, device=device, optimizer=optimizer
-    )
+    how: dict[str, Any] = {"algorithm": algorithm, "device": device, "optimizer": optimizer}
+    check(browser_page, *net, rows, loss, batch_size=batch_size, batch=batch, **how)
 
 
 # ---- what must not be hidden ----------------------------------------------------------------------------------------

@@ -1,74 +1,18 @@
-"""Convolution as one product with what its windows hold (im2col): the oracle, devices and windows of test_conv_kernels.py, and sessions."""
+"""Convolution as one product with what its windows hold (im2col), in sequences and sessions; test_conv_kernels.py has its windows."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 import safetensors.numpy
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ..tolerances import OPERATOR_RIGHT, PREDICTION_RTOL
-from .cnns import FLATTEN, Layer, Shape, cnn, conv, conv1d, dense, images_for, pool
-from .harness import BrowserPage, PageError
-from .specs import ACTIVATIONS, OPTIMIZERS
-from .test_conv_kernels import WINDOWS, check, conv_nets
-from .test_kernels import DEVICES, TARGETS_NEEDED, device_id, quick
+from .cnns import FLATTEN, cnn, conv, conv1d, dense, images_for, pool
+from .harness import BrowserPage
+from .test_conv_kernels import check
 
 SESSION, ENGINE = "/tests/kernels/session_page.js", "/tests/kernels/engine_page.js"
 REFUSALS = "/tests/kernels/refusals_page.js"
-IM2COL = {"convolution": "im2col"}
-UPDATE = "conv2d_grad_weights.frag.glsl+update.frag.glsl"
-
-
-def check_im2col(page: BrowserPage, shape: Shape, layers: list[Layer], rows: int = 5, *, device: dict[str, Any] | None = None, **net: Any) -> set[str]:  # fmt: skip
-    """As check; every convolution takes patches."""
-    kernels = check(page, shape, layers, rows, device=IM2COL | (device or {}), **net)
-    assert kernels >= {"im2col.frag.glsl", "conv2d.frag.glsl", UPDATE}
-    return kernels
-
-
-@pytest.mark.parametrize(("activation", "optimizer"), [*zip(ACTIVATIONS, (*OPTIMIZERS, "adam"), strict=True)])
-def test_activations_and_optimizers(browser_page: BrowserPage, activation: str, optimizer: str):
-    """Before and behind a pooling, where a gradient goes back through it; a last short batch of 3 rows."""
-    layers = [conv(5, activation=activation), pool(2), conv(6, 2, activation), conv(3, (1, 2), activation)]
-    kernels = check_im2col(browser_page, (9, 8, 3), layers, 7, batch_size=4, batch=1, optimizer=optimizer)
-    assert "conv2d_grad_input.frag.glsl" in kernels
-
-
-@pytest.mark.parametrize(
-    "device", [pytest.param(d, id=device_id(d), marks=() if quick(d) else pytest.mark.full) for d in DEVICES]
-)
-def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
-    """Both formats, both ways of fetching, 8 to 1 render targets, with the largest optimizer that fits."""
-    layers = [conv(6, activation="tanh"), pool(2), conv(5, 2)]
-    net: dict[str, Any] = {"batch_size": 8, "batch": 1, "device": device}
-    fits = [name for name, needed in TARGETS_NEEDED.items() if needed <= device["maxDrawBuffers"]]
-    if fits:
-        check_im2col(browser_page, (7, 6, 3), layers, 13, optimizer=fits[-1], **net)
-    else:
-        with pytest.raises(PageError, match="render targets; the device has"):
-            check_im2col(browser_page, (7, 6, 3), layers, 13, **net)
-
-
-@pytest.mark.parametrize(("shape", "layer"), WINDOWS)
-def test_windows(browser_page: BrowserPage, shape: Shape, layer: Layer):
-    """Stride, dilation, `same` and uneven padding, odd channels, behind another layer; a last batch of one row."""
-    kernels = check_im2col(
-        browser_page, shape, [conv(shape[2], 1, "tanh"), layer], 6, batch_size=5, batch=1, optimizer="adam"
-    )
-    assert "conv2d_grad_input.frag.glsl" in kernels
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("targets", [8, 4, 2])
-@pytest.mark.parametrize(("shape", "layer"), WINDOWS)
-def test_windows_on_the_data(browser_page: BrowserPage, shape: Shape, layer: Layer, targets: int):
-    """As the first layer, with as many render targets; one row in all, and 19."""
-    for rows in (1, 19):
-        check_im2col(browser_page, shape, [layer], rows, device={"maxDrawBuffers": targets})
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 7])
@@ -76,42 +20,13 @@ def test_a_sequence(browser_page: BrowserPage, channels: int):
     """One dimension, any channels, gradients that are stored, without a bias."""
     layers = [conv1d(5, 3, stride=2, padding="same"), conv1d(3, 5, "tanh", use_bias=False)]
     kernels = check(
-        browser_page, (21, channels), layers, 7, device=IM2COL, clip={"global_norm": 0.5}, batch_size=4
+        browser_page, (21, channels), layers, 7, algorithm="im2col", clip={"global_norm": 0.5}, batch_size=4
     )
     assert kernels >= {
         "im2col.frag.glsl",
         "conv2d.frag.glsl",
         "conv2d_grad_weights.frag.glsl+sum_parts.frag.glsl",
     }
-
-
-@pytest.mark.full
-@pytest.mark.timeout(1800)
-@settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
-)
-@given(
-    net=conv_nets(),
-    rows=st.integers(1, 19),
-    batch_size=st.integers(1, 19),
-    optimizer=st.sampled_from(sorted(OPTIMIZERS)),
-    device=st.sampled_from([device for device in DEVICES if device["maxDrawBuffers"] > 2]),
-)
-def test_any_conv_net(
-    browser_page: BrowserPage, net: tuple[Shape, list[Layer]], rows: int, batch_size: int, optimizer: str, device: dict[str, Any]
-):  # fmt: skip
-    """Whatever the windows and channels."""
-    check(
-        browser_page,
-        *net,
-        rows,
-        batch_size=min(rows, batch_size),
-        optimizer=optimizer,
-        device=device | IM2COL,
-    )
 
 
 # ---- sessions -------------------------------------------------------------------------------------------------------
@@ -145,7 +60,7 @@ def test_the_planner_chooses_by_itself_and_says_so(browser_page: BrowserPage):
 
 def test_checkpoints_go_from_one_way_to_the_other(browser_page: BrowserPage):
     """The same tensors, bit for bit; only the same way goes on with the same bits, and the plan key tells."""
-    ways = {"im2col": {"device": IM2COL}, "direct": {"device": {"convolution": "direct"}}}
+    ways = {"im2col": {"device": {"convolution": "im2col"}}, "direct": {"device": {"convolution": "direct"}}}
     first = browser_page.call(
         SESSION, "play", SPEC, X, Y, [("run", {"steps": 4}), ("checkpoint",), ("run", {}), ("weightsFile",)], ways["im2col"]
     )["results"]  # fmt: skip
@@ -163,7 +78,9 @@ def test_checkpoints_go_from_one_way_to_the_other(browser_page: BrowserPage):
 
 def test_the_precision_report_has_the_patches(browser_page: BrowserPage):
     """Exact on the first batch; the products beside them as precise as any."""
-    report = browser_page.call(ENGINE, "runAndDiagnose", SPEC, X, Y, {"device": IM2COL})["report"]
+    report = browser_page.call(ENGINE, "runAndDiagnose", SPEC, X, Y, {"device": {"convolution": "im2col"}})[
+        "report"
+    ]
     found = {each["name"]: each for each in report["operators"]}
     assert found["conv2d_1.patches"]["op"] == "im2col"
     assert found["conv2d_1.patches"]["maxAbsoluteError"] == 0

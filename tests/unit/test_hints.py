@@ -42,46 +42,34 @@ class FakePublisher(Publisher):
             assert self.changed.wait_for(lambda: len(self.sent) >= count, 60)
 
 
-def test_hints_that_come_together_are_each_sent():
-    """What came while the broker did not answer goes out as soon as it does."""
-    publisher = FakePublisher()
-    hints = Hints(publisher, most=100)
+def sent(publisher: FakePublisher, most: int, *queues: str, count: int) -> list[str]:
+    """What a broker got that did not answer until it was told of all these queues."""
+    hints = Hints(publisher, most=most)
     publisher.gate.clear()
-    hints.send("gpu")
+    hints.send(queues[0])
     assert publisher.asked.wait(60)
-    for queue in ("gpu", "cpu", "gpu"):
+    for queue in queues[1:]:
         hints.send(queue)
     publisher.gate.set()
-    publisher.wait_for(4)
+    publisher.wait_for(count)
     hints.close()
-    assert sorted(publisher.sent) == ["cpu", "gpu", "gpu", "gpu"]
+    return sorted(publisher.sent)
+
+
+def test_hints_that_come_together_are_each_sent():
+    """What came while the broker did not answer goes out as soon as it does."""
+    queues = ["gpu", "gpu", "cpu", "gpu"]
+    assert sent(FakePublisher(), 100, *queues, count=4) == sorted(queues)
 
 
 def test_no_more_hints_than_may_wait():
     """A queue without a free worker fills up to the limit; another one is not held back by it."""
-    publisher = FakePublisher()
-    hints = Hints(publisher, most=3)
-    publisher.gate.clear()
-    hints.send("gpu")
-    assert publisher.asked.wait(60)
-    for queue in ["gpu"] * 9 + ["cpu"]:
-        hints.send(queue)
-    publisher.gate.set()
-    publisher.wait_for(4)
-    hints.close()
-    assert sorted(publisher.sent) == ["cpu", "gpu", "gpu", "gpu"]
+    queues = ["gpu"] * 10 + ["cpu"]
+    assert sent(FakePublisher(), 3, *queues, count=4) == ["cpu", "gpu", "gpu", "gpu"]
 
 
 def test_a_broker_that_was_away_gets_the_next_hint():
     """One hint is lost, which the keeper makes good; the thread goes on."""
     publisher = FakePublisher()
     publisher.fails = True
-    hints = Hints(publisher, most=3)
-    publisher.gate.clear()
-    hints.send("gpu")
-    assert publisher.asked.wait(60)
-    publisher.gate.set()
-    hints.send("cpu")
-    publisher.wait_for(1)
-    hints.close()
-    assert publisher.sent == ["cpu"]
+    assert sent(publisher, 3, "gpu", "cpu", count=1) == ["cpu"]
