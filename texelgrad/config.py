@@ -87,6 +87,12 @@ class Settings(BaseSettings):
     chromium_user: str = Field(
         default="", description="User that runs Chromium where we are root. Empty: our own."
     )
+    chromium_nice: int = Field(
+        default=5,
+        ge=0,
+        le=19,
+        description="How far Chromium, and so training, yields the CPU to everything else: 0 not at all, 19 wholly.",
+    )
     allow_software: bool = Field(
         default=True, description="Train on software renderers too; such runs say so."
     )

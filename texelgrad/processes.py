@@ -16,6 +16,20 @@ _POLL_S = 0.01
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 """Command prefix: the kernel kills the process as soon as the thread that started it ends, however it ends."""
 
+_AT_PRIORITY = '{ echo "$0" > /proc/self/autogroup; } 2> /dev/null; exec nice -n "$0" -- "$@"'
+
+
+def at_priority(nice: int) -> tuple[str, ...]:
+    """Command prefix: the process, whatever it starts, and its session, which is to be its own, yield to those with smaller numbers.
+
+    A kernel with autogroups shares the cores out among sessions first, and heeds the nice values of processes only within
+    one: there the session needs a nice value too.
+
+    Args:
+        nice: 0 to 19, added to our own.
+    """
+    return ("sh", "-c", _AT_PRIORITY, str(nice))
+
 
 def die_with_parent() -> None:
     """Ask the kernel to kill this process when its parent ends; for processes that somebody else forked."""

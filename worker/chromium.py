@@ -12,7 +12,7 @@ from pathlib import Path
 
 from texelgrad.domain import Cause
 from texelgrad.errors import Unavailable
-from texelgrad.processes import DIE_WITH_PARENT
+from texelgrad.processes import DIE_WITH_PARENT, at_priority
 
 _CHECK_S = 10.0
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -112,6 +112,7 @@ class Chromium:
     program: Path
     version: str  # such as "156.0.8078.108"
     identity: Identity
+    nice: int = 0  # how far it yields to other processes
 
     def command(self, recipe: Recipe, profile: Path) -> list[str]:
         """The whole command line; the process dies with the thread that starts it."""
@@ -122,17 +123,21 @@ class Chromium:
             flags.append("--no-sandbox")
         if _shm_bytes() < _SMALL_SHM_BYTES:
             flags.append("--disable-dev-shm-usage")
-        # in this order: changing the user clears the death signal
-        return [*self.identity.prefix, *DIE_WITH_PARENT, str(self.program), *flags, "about:blank"]
+        # in this order: only we may write what belongs to the session, and changing the user clears the death signal
+        prefixes = (*at_priority(self.nice), *self.identity.prefix, *DIE_WITH_PARENT)
+        return [*prefixes, str(self.program), *flags, "about:blank"]
 
 
-def find_chromium(configured: str, user: str, environment: Mapping[str, str] = os.environ) -> Chromium:
+def find_chromium(
+    configured: str, user: str, environment: Mapping[str, str] = os.environ, *, nice: int = 0
+) -> Chromium:
     """The first program that exists, checked by asking for its version.
 
     Args:
         configured: path from the settings; empty: $CHROMIUM, then the usual names.
         user: account to run as where we are root; empty: `texelgrad` if there is one, else `nobody`.
         environment: where CHROMIUM and PATH are looked up.
+        nice: how far it is to yield to other processes, 0 to 19.
 
     Raises:
         EnvironmentFault: nothing was found, or what was found does not run; says what was tried.
@@ -148,7 +153,7 @@ def find_chromium(configured: str, user: str, environment: Mapping[str, str] = o
         if problem is None:
             identity, version = _identity_for(program, user)
             if version is not None:
-                return Chromium(program, version, identity)
+                return Chromium(program, version, identity, nice)
             problem = "`--version` failed"
         tried.append(f"{program}: {problem}")
     found = "; ".join(tried) or f"none of {', '.join(_NAMES)} is on PATH"

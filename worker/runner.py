@@ -96,7 +96,7 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
     recorder = Recorder(db, reporter.emit, allow_software=settings.allow_software)
     with PageServer(find_engine(), recorder) as server:
         try:
-            chromium = find_chromium(settings.chromium, settings.chromium_user)
+            chromium = find_chromium(settings.chromium, settings.chromium_user, nice=settings.chromium_nice)
             recipes = recipes_for(
                 pinned=settings.gpu_recipe, allow_software=settings.allow_software, gpu=bool(gpu_devices())
             )

@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,19 @@ def test_calls_into_the_page(chromium: Chromium, site: Site, profile: Path):
         assert caught.value.code == "internal"
 
     with_browser(chromium, site, profile, use)
+
+
+def test_it_yields_with_all_its_processes(chromium: Chromium, site: Site, profile: Path):
+    """Also where the kernel shares the cores out by session."""
+
+    async def use(browser: Browser) -> None:
+        members = session_members(browser.session_id)
+        priorities = {pid: os.getpriority(os.PRIO_PROCESS, pid) for pid in members}
+        assert set(priorities.values()) == {os.getpriority(os.PRIO_PROCESS, 0) + 7}, priorities
+        groups = [group for pid in members if (group := Path(f"/proc/{pid}/autogroup")).exists()]
+        assert {group.read_text().split()[-1] for group in groups} <= {"7"}
+
+    with_browser(replace(chromium, nice=7), site, profile, use)
 
 
 def test_the_page_reaches_only_its_own_folder(chromium: Chromium, site: Site, other: Site, profile: Path):

@@ -95,14 +95,15 @@ def test_gpu_devices(tmp_path: Path):
 
 def _command(*, program: str = "/x/chromium-headless-shell", sandbox: bool = True) -> list[str]:
     identity = Identity("nobody", ("setpriv", "--reuid=1", "--"), 1, 1, sandbox)
-    return Chromium(Path(program), "1", identity).command(RECIPES[0], Path("/p"))
+    return Chromium(Path(program), "1", identity, nice=7).command(RECIPES[0], Path("/p"))
 
 
 def test_the_command_line():
-    """Death with the parent is asked for after the change of user, which would clear it."""
+    """The session's priority is set as ourselves; death with the parent after the change of user, which would clear it."""
     command = _command()
     assert (
-        command.index("--reuid=1")
+        command.index("7")
+        < command.index("--reuid=1")
         < command.index("--pdeathsig")
         < command.index("/x/chromium-headless-shell")
     )

@@ -16,7 +16,7 @@ from texelgrad.config import Settings
 ROOT = Path(__file__).parents[2]
 OURS = {"api", "worker", "worker-gpu", "keeper", "migrate"}
 SERVICE_KEYS = {
-    "build", "command", "depends_on", "deploy", "environment", "healthcheck", "image", "init", "ports", "profiles",
+    "build", "command", "cpu_shares", "depends_on", "deploy", "environment", "healthcheck", "image", "init", "ports", "profiles",
     "restart", "shm_size", "stop_grace_period", "volumes",
 }  # fmt: skip
 CONDITIONS = {"service_healthy", "service_completed_successfully", "service_started"}

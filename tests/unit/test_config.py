@@ -53,6 +53,8 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch):
     ("name", "value", "legal"),
     [
         ("lease_s", "0", "0 <"),
+        ("chromium_nice", "-1", "0 <= "),
+        ("chromium_nice", "20", "<= 19"),
         ("log_level", "loud", "DEBUG, INFO, WARNING or ERROR"),
         ("gpu_recipe", "metal", "empty, vulkan"),
         ("database_url", "mysql://h/d", "sqlite://"),
