@@ -20,6 +20,7 @@ from texelgrad.domain import Cause
 from texelgrad.processes import end_session
 from worker.chromium import Chromium, EnvironmentFault, Recipe, browser_environment
 from worker.console import Line, console_line, exception_line
+from worker.url_patterns import patterns_outside
 
 _log = logging.getLogger(__name__)
 _CONTROL_S = 10.0  # for a command that needs no GPU
@@ -113,8 +114,8 @@ class Browser:
         page.on("workercreated", self._listen_to_worker)
         page.on("error", partial(self._die, "its page crashed"))
         browser.on("disconnected", self._lose)
-        self._client.on("Fetch.requestPaused", self._answer_request)
-        await self._send("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        self._client.on("Fetch.requestPaused", self._refuse_request)
+        await self._send("Fetch.enable", patterns=[{"urlPattern": p} for p in patterns_outside(url)])
         self._client.on("Log.entryAdded", self._note_entry)
         await self._send("Network.disable")  # its events echo every request's body
         await self._race(page.goto(url, timeout=deadline_s * 1000), deadline_s, "load the page")
@@ -182,17 +183,11 @@ class Browser:
             raise BrowserDied(f"Chromium failed to {doing}: {self.died.result()}", self.last_lines())
         raise BrowserDied(f"Chromium failed to {doing} within {deadline_s:g} s", self.last_lines())
 
-    def _answer_request(self, event: dict[str, Any]) -> None:
-        """Let the page reach its own folder and nothing else."""
-        request_url: str = event["request"]["url"]
-        if request_url.startswith(self._url):
-            answer = self._client.send("Fetch.continueRequest", {"requestId": event["requestId"]})
-        else:
-            self._note("warning", f"request blocked: {request_url}")
-            answer = self._client.send(
-                "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
-            )
-        answer.add_done_callback(_retrieve)
+    def _refuse_request(self, event: dict[str, Any]) -> None:
+        """Stop a request that left the page's own folder."""
+        self._note("warning", f"request blocked: {event['request']['url']}")
+        refusal = {"requestId": event["requestId"], "errorReason": "BlockedByClient"}
+        self._client.send("Fetch.failRequest", refusal).add_done_callback(_retrieve)
 
     def _listen(self, client: Any) -> None:
         """Hear the console of the page or of one of its workers, instead of pyppeteer, which stumbles over a worker's."""

@@ -54,6 +54,7 @@ globalThis.texelgradPage = {
     return {
       blobWorker: await answer(new Worker(blob(await (await fetch("worker.js")).text()))),
       own: await attempt(() => fetch("own")),
+      led: await attempt(() => fetch("leads", { mode: "no-cors" })),
       otherSecret: await attempt(() => fetch("/other/")),
       otherPort: await attempt(() => fetch("http://127.0.0.1:OTHER/", { mode: "no-cors" })),
       otherName: await attempt(() => fetch("http://localhost:OTHER/", { mode: "no-cors" })),
@@ -83,6 +84,7 @@ class Site(http.server.ThreadingHTTPServer):
 
     def __init__(self, main: str) -> None:
         self.files = {"/s/": "<!doctype html><script type=module src=main.js></script>", "/s/main.js": main}
+        self.redirects: dict[str, str] = {}
         self.requests: list[str] = []
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
@@ -97,7 +99,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         assert isinstance(self.server, Site)
         self.server.requests.append(self.path)
         body = self.server.files.get(self.path, "").encode()
-        self.send_response(200)
+        target = self.server.redirects.get(self.path)
+        self.send_response(302 if target else 200)
+        if target:
+            self.send_header("Location", target)
         self.send_header("Content-Type", "text/javascript" if self.path.endswith(".js") else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -127,6 +132,7 @@ def site(other: Site) -> Generator[Site]:
     with Site(PAGE.replace("OTHER", str(other.server_port))) as site:
         site.files["/s/worker.js"] = WORKER.replace("OTHER", str(other.server_port))
         site.files["/s/says.js"] = SAYS
+        site.redirects["/s/leads"] = f"http://127.0.0.1:{other.server_port}/"
         yield site
         site.shutdown()
 
@@ -188,7 +194,10 @@ def test_it_yields_with_all_its_processes(chromium: Chromium, site: Site, profil
 
 
 def test_the_page_reaches_only_its_own_folder(chromium: Chromium, site: Site, other: Site, profile: Path):
-    """Interception alone, without any CSP: other paths, ports and names are blocked, for the page and its workers."""
+    """Interception alone, without any CSP: other paths, ports and names are blocked, for the page and its workers.
+
+    Whatever is intercepted is refused, so its own requests are not: their bodies, checkpoints among them, would pass over CDP.
+    """
 
     async def use(browser: Browser) -> None:
         assert await browser.call("reach", deadline_s=10) == {
@@ -198,6 +207,7 @@ def test_the_page_reaches_only_its_own_folder(chromium: Chromium, site: Site, ot
             "otherName": "blocked",
             "worker": "blocked",
             "blobWorker": "blocked",
+            "led": "blocked",
         }
 
     with_browser(chromium, site, profile, use)
