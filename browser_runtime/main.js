@@ -7,6 +7,7 @@ import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/in
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
 import { countNonFinite, headerOf } from "./train/safetensors.js";
 import { readRows, reordered } from "./train/sources.js";
+import { Uploads } from "./train/uploads.js";
 import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
 
 /** @import { ModelInput } from "./nn/inputs.js" */
@@ -27,7 +28,7 @@ class Fenced extends Error {}
 
 const abort = new AbortController();
 let fenced = false;
-/** What the page does besides compiling and training, in ms. */
+/** What the page does besides compiling and training, in ms: what it sends while it trains counts where training waits for it. */
 const spent = { reportMs: 0, checkpointMs: 0, saveMs: 0 };
 
 Object.assign(globalThis, {
@@ -170,6 +171,7 @@ function reportIsDue(session, spec, resumed) {
  */
 async function runInPieces(session, spec, diagnoseAt) {
   const metrics = new MetricsSender((frame) => post("metrics", frame), session.totalSteps);
+  const checkpoints = new Uploads(sendCheckpoint);
   const everySteps = spec.checkpoint.every_steps ?? Infinity;
   const report = async () => {
     diagnoseAt = Infinity;
@@ -184,15 +186,27 @@ async function runInPieces(session, spec, diagnoseAt) {
     } catch (error) {
       // A run that diverges is understood by its curve and by what its device computed.
       await metrics.flush();
+      await checkpoints.settled();
       if (error instanceof EngineError && error.code === "non_finite_loss" && diagnoseAt < Infinity) await report();
       throw error;
     }
     await metrics.flush();
     if (stop % everySteps === 0 && !session.done) {
-      await timed("checkpointMs", async () => post(`checkpoint?step=${stop}`, new Blob([await session.checkpoint()])));
+      await timed("checkpointMs", () => checkpoints.add(`checkpoint?step=${stop}`, () => session.checkpoint()));
     }
   }
+  if (everySteps < Infinity) await timed("checkpointMs", () => checkpoints.settled());
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
+}
+
+/** One that is not taken ends the run. @param {string} path @param {Uint8Array<ArrayBuffer>} file */
+async function sendCheckpoint(path, file) {
+  try {
+    await post(path, new Blob([file]));
+  } catch (error) {
+    abort.abort();
+    throw error;
+  }
 }
 
 /** @param {Job} job */

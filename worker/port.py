@@ -48,7 +48,8 @@ class Metrics:
 class AttemptPort(ABC):
     """One attempt as the page sees it. Every method may raise Fenced: the attempt is no longer ours.
 
-    Methods are called from several threads, but the page waits for each answer before it posts again.
+    Methods are called from several threads. The page waits for each answer before it posts again, but that it goes on with
+    metrics while a checkpoint is under way.
     """
 
     @abstractmethod

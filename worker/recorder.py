@@ -218,15 +218,16 @@ class Recorder(AttemptPort):
     def _writing(self, state: AttemptState | None = None) -> Generator[tuple[Session, tuple[str, str]]]:
         """A transaction, with the attempt's id and token; takes the attempt to `state` first where it is not there."""
         claim = self._claimed()
-        with self._lock, self._guarded(), self._db.write() as session:
-            attempt = (claim.attempt_id, claim.token)
-            reached = self._state
-            if state is not None:
-                for following in _ORDER[_ORDER.index(reached) + 1 : _ORDER.index(state) + 1]:
-                    repository.advance_attempt(session, *attempt, following)
-                    reached = following
-            yield session, attempt
-        self._state = reached
+        with self._lock:
+            with self._guarded(), self._db.write() as session:
+                attempt = (claim.attempt_id, claim.token)
+                reached = self._state
+                if state is not None:
+                    for following in _ORDER[_ORDER.index(reached) + 1 : _ORDER.index(state) + 1]:
+                        repository.advance_attempt(session, *attempt, following)
+                        reached = following
+                yield session, attempt
+            self._state = reached
         self._emit("progress")
 
     @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 from sqlalchemy import select
+from typing_extensions import override
 
 from texelgrad import repository
 from texelgrad.db import Database
@@ -16,6 +18,7 @@ from texelgrad.errors import Invalid
 from texelgrad.models import Artifact, Attempt
 from texelgrad.repository import Claim
 from texelgrad.repository.sweep import sweep_artifacts
+from worker.port import Metrics
 from worker.recorder import Recorder
 
 from .steps import add_points, advance, claim, finish, queue_job, write_artifact
@@ -88,6 +91,35 @@ def test_the_recorder_prunes(db: Database, recorder: Recorder):
         recorder.checkpoint(step, io.BytesIO(b"checkpoint"))
     with db.read() as session:
         assert session.scalars(select(Artifact.step).where(Artifact.state == "ready")).all() == [15]
+
+
+class MeanwhileBody(io.BytesIO):
+    """A checkpoint under way, during which training goes on: points of later steps come between its pieces."""
+
+    def __init__(self, recorder: Recorder, step: int, val_loss: float) -> None:
+        super().__init__(bytes(3 << 20))
+        self._recorder, self._step, self._val_loss = recorder, step, val_loss
+
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next piece; a validation has ended meanwhile."""
+        self._step += 1
+        value = struct.pack("<d", self._val_loss)
+        self._recorder.metrics(
+            Metrics(("val_loss",), 1, struct.pack("<I", self._step), value, self._step, 100)
+        )
+        return super().read(size)
+
+
+def test_points_that_come_meanwhile_belong_to_later_checkpoints(db: Database, recorder: Recorder):
+    """The last is kept, and the best by what was validated before it, not by what came while it was stored."""
+    for step, val_loss in ((10, 0.5), (20, 0.1), (30, 0.9), (40, 0.8)):
+        recorder.checkpoint(step, MeanwhileBody(recorder, step, val_loss))
+    with db.read() as session:
+        ready = session.scalars(select(Artifact).where(Artifact.state == "ready").order_by(Artifact.step))
+        assert [(kept.step, kept.size) for kept in ready] == [(30, 3 << 20), (40, 3 << 20)]
+        curve = repository.curves(session, session.scalars(select(Attempt.job_id)).one())["val_loss"]
+        assert curve.steps.tolist() == [step + n for step in (10, 20, 30, 40) for n in range(1, 5)]
 
 
 @pytest.mark.parametrize("kind", ["weights", "checkpoint"])
