@@ -13,6 +13,7 @@ from sqlalchemy import inspect, text
 from texelgrad import repository
 from texelgrad.db import Database, alembic_config, downgrade, revisions, upgrade
 
+from .conftest import PostgresDatabases
 from .steps import add_points, claim, queue_job, write_artifact
 
 
@@ -107,9 +108,9 @@ def test_sqlite_is_set_up_for_several_processes(tmp_path: Path):
     db.close()
 
 
-def test_postgres_keeps_chunks_outside_and_uncompressed(postgres: str):
+def test_postgres_keeps_chunks_outside_and_uncompressed(postgres: PostgresDatabases):
     """A range of a chunk is then read without the rest of it."""
-    db = Database(postgres.format("template_texelgrad"))
+    db = Database(postgres.template)
     query = (
         "SELECT attstorage FROM pg_attribute WHERE attrelid = 'artifact_chunk'::regclass AND attname = 'data'"
     )

@@ -23,6 +23,7 @@ from texelgrad.models import Attempt, Job, Worker
 from texelgrad.presence import Presence, vacated
 from texelgrad.worker_commands import workers
 
+from .conftest import PostgresDatabases
 from .steps import advance, claim, queue_job, try_claim
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ HOLDER = "import sys, time; from texelgrad.presence import Presence; Presence(sy
 
 @pytest.fixture(autouse=True)
 def _places(  # pyright: ignore[reportUnusedFunction]
-    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresDatabases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Places of this test's own; not those of the server, which outlives it."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
