@@ -145,11 +145,13 @@ def test_transposed_against_torch(stride: Any, dilation: Any, padding: Any):
     matches(weights["bias"], b.grad)
 
 
-@pytest.mark.parametrize("symmetric", [0, 1])
-def test_transposed_with_padding_of_torch_itself(symmetric: int):
-    """Where PyTorch can leave out by itself, nothing of ours stands between."""
+@pytest.mark.parametrize(("symmetric", "longer"), [(0, 0), (1, 0), (1, 1)])
+def test_transposed_with_padding_of_torch_itself(symmetric: int, longer: int):
+    """Where PyTorch can leave out by itself, nothing of ours stands between; its output_padding leaves out less behind."""
     x, w = normal(1, 2, 4, 3, 3), normal(2, 3, 3, 3, 5)
-    y = functional.conv_transpose2d(nchw(torch.tensor(x)), torch.tensor(w).permute(2, 3, 0, 1).contiguous(), stride=2, padding=symmetric)  # fmt: skip
+    y = functional.conv_transpose2d(nchw(torch.tensor(x)), torch.tensor(w).permute(2, 3, 0, 1).contiguous(), stride=2, padding=symmetric, output_padding=longer)  # fmt: skip
+    layer = {"kernel": 3, "stride": 2, "padding": [[symmetric, symmetric - longer]] * 2}
+    assert transposed(layer, (4, 3)).input == tuple(y.shape[2:])
     attrs = {
         "taps": [3, 3], "stride": [2, 2], "dilation": [1, 1], "padding": [symmetric] * 2,
         "input": [4, 3, 3], "output": [*y.shape[2:], 5], "groups": 1, "transposed": True,
