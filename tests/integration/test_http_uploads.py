@@ -104,7 +104,7 @@ def test_content_that_is_not_right(client: FlaskClient):
     data = CORPUS["csv"]
     done = put(client, announce(client, len(data), format="csv", target="y")["content"], 0, data)
     assert done.status_code == 201
-    again = put(client, announce(client, len(CORPUS["npz"]))["content"], 0, CORPUS["npz"])
+    again = put(client, announce(client, len(data), target="y")["content"], 0, data)
     assert (again.status_code, again.get_json()["id"]) == (200, done.get_json()["id"])
 
 
