@@ -108,11 +108,7 @@ def estimate(spec: JobSpec, arrays: Arrays | None) -> Estimate:
     y = arrays[TARGET]
     train_rows, validation_rows = split_rows(y.rows, spec.data.validation)
     numbered = softmax and len(y.shape) == 1
-    batch = min(spec.train.batch_size or train_rows, train_rows)
-    per_epoch = math.ceil(train_rows / batch)
-    taken = min(spec.train.accumulate_steps, per_epoch)  # batches of a step
-    per_epoch = math.ceil(per_epoch / taken)
-    total = spec.train.steps or per_epoch * (spec.train.epochs or 0)
+    batch, taken, per_epoch = _batches(spec, train_rows)
     # Forward, the gradient of weights that are trained, and of what is read where it depends on such weights.
     backward = sum(layer.products * (layer.trained + (not layer.frozen)) for layer in layers)
     flops = 2 * batch * (products + backward) * taken
@@ -122,12 +118,31 @@ def estimate(spec: JobSpec, arrays: Arrays | None) -> Estimate:
         train_rows=train_rows,
         validation_rows=validation_rows,
         steps_per_epoch=per_epoch,
-        total_steps=total,
+        total_steps=total_steps(spec, arrays),
         flops_per_step=flops,
         texture_bytes=_texture_bytes(
             spec, layers, y.rows, batch, numbered=numbered, weighted=WEIGHT in arrays
         ),
     )
+
+
+def total_steps(spec: JobSpec, arrays: Arrays) -> int | None:
+    """Steps that the job takes, of a job that predicts its rows; None where they depend on data that are not there."""
+    if spec.predict:
+        return rows_of(arrays)
+    if TARGET not in arrays:
+        return None
+    train_rows, _ = split_rows(arrays[TARGET].rows, spec.data.validation)
+    _, _, per_epoch = _batches(spec, train_rows)
+    return spec.train.steps or per_epoch * (spec.train.epochs or 0)
+
+
+def _batches(spec: JobSpec, train_rows: int) -> tuple[int, int, int]:
+    """Rows of a batch, batches of a step, steps of an epoch."""
+    batch = min(spec.train.batch_size or train_rows, train_rows)
+    in_epoch = math.ceil(train_rows / batch)
+    taken = min(spec.train.accumulate_steps, in_epoch)
+    return batch, taken, math.ceil(in_epoch / taken)
 
 
 def _texture_bytes(

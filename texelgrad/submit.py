@@ -21,7 +21,7 @@ from texelgrad.quota import UNLIMITED, Quota, check_disk, check_jobs
 from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
-from texelgrad.shapes import Estimate, estimate, rows_of
+from texelgrad.shapes import Estimate, estimate, total_steps
 from texelgrad.store import store_dataset
 from texelgrad.times import time_text
 
@@ -49,8 +49,7 @@ def submit_job(
     dataset_id = same or spec.data.dataset
     if made and not dataset_id:
         dataset_id, _ = store_dataset(db, owner_id, made.name, made.arrays(), quota)
-    total_steps = rows_of(checked.infos) if spec.predict else estimate(spec, checked.infos).total_steps
-    plain = spec.model_dump()
+    plain, steps = spec.model_dump(), total_steps(spec, checked.infos)
     check_disk(db, settings)
 
     def create(session: Session) -> Job:
@@ -64,7 +63,7 @@ def submit_job(
             queue=settings.queue,
             dataset_id=dataset_id,
             needs_hardware=spec.allow_software is False,
-            total_steps=total_steps,
+            total_steps=steps,
             deadline_at=checked.deadline_at,
             weights_artifact_id=checked.weights_artifact_id,
             idempotency=idempotency,
