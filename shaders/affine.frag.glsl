@@ -10,6 +10,13 @@
 #include "lib/loss.glsl"
 #endif
 
+// Rows of one block need no loop over them, which is compiled even for one turn.
+#if X_TEXELS_PER_ROW > BLOCK
+#define EACH_BLOCK for (int start = 0; start < X_TEXELS_PER_ROW; start += BLOCK)
+#else
+#define EACH_BLOCK const int start = 0;
+#endif
+
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
@@ -18,7 +25,7 @@ void main() {
 #define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
   EACH_ROW(LOCATE)
 
-  for (int start = 0; start < X_TEXELS_PER_ROW; start += BLOCK) {
+  EACH_BLOCK {
     vec4 part[ROWS];
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
@@ -45,22 +52,22 @@ void main() {
 #define OUT(i) STORE(oY[i], padded(activate(total[i]), n, group * ROWS + i));
   EACH_ROW(OUT)
 #else
-  // A copy, so that only it is indexed by a variable: arrays that are stay in memory.
-  vec4 z[ROWS];
-#define COPY(i) z[i] = total[i];
-  EACH_ROW(COPY)
+  // A loop, so that the loss is compiled once. Each turn takes the first row and puts its gradient behind the last one: an array that a variable
+  // indexes would stay in memory.
   vec4 losses = vec4(0.), corrects = vec4(0.);
   for (int i = 0; i < ROWS; i++) {
     int row = group * ROWS + i;
-    vec4 y = activate(z[i]);
+    vec4 y = activate(total[0]);
     RowLoss r = rowLoss(y, T_fetch(T_layer(row), T_base(row), T_TEXELS_PER_ROW > 1 ? n : 0), n);
     bool inside = row < uRows;
-    losses[i] = inside ? r.loss * rowShare(row) : 0.;
-    corrects[i] = inside ? r.correct : 0.;
-    z[i] = padded(activationGrad(r.grad * rowShare(row), y), n, row);
+    losses = withLane(losses, i, inside ? r.loss * rowShare(row) : 0.);
+    corrects = withLane(corrects, i, inside ? r.correct : 0.);
+#define TURN(i) total[i] = total[min(i + 1, ROWS - 1)];
+    EACH_ROW(TURN)
+    total[ROWS - 1] = padded(activationGrad(r.grad * rowShare(row), y), n, row);
   }
 #ifdef WITH_GRAD
-#define OUT(i) STORE(oDZ[i], z[i]);
+#define OUT(i) STORE(oDZ[i], total[i]);
   EACH_ROW(OUT)
 #endif
   STORE(oL[0], losses);

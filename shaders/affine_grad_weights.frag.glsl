@@ -8,39 +8,49 @@
 #include "lib/optimizer.glsl"
 #endif
 
-// SAMPLES are taken at once, a multiple of the layers that X and DY interleave over: each one's layer is a constant then, and a small net's few
-// fragments wait for all their fetches together instead of one after the other. Rows past the batch, up to a multiple of 16, are 0.
+// SAMPLES are taken at once. Where that is a multiple of the layers that X and DY interleave over, each one's layer is a constant, and a small net's
+// few fragments wait for all their fetches together instead of one after the other; 1 is the least to compile. Rows past the batch, up to a
+// multiple of 16, are 0.
+#if SAMPLES == 1
+#define X_SAMPLE(j) X_row(m)
+#define DY_SAMPLE(j) DY_row(m)
+#else
+#define X_SAMPLE(j) X_rowAt(m, j)
+#define DY_SAMPLE(j) DY_rowAt(m, j)
+#endif
+
+// The bias is the weight of an input that is always 1: no loop of its own, which would be compiled once more. The other rows of its group are padding.
+#if BIAS_ROW >= 0
+#define FIRST(x) (group == BIAS_GROUP ? 1. : x)
+#else
+#define FIRST(x) x
+#endif
 
 // The ROWS weight rows of a group are columns ROWS * group ... of X.
 #if ROWS == 8
-#define MULTIPLY(j) { \
-  DY_Row gradient = DY_rowAt(m, j); \
-  X_Row row = X_rowAt(m, j); \
-  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
-  part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
+#define MULTIPLY \
+  part[0] += FIRST(x.x) * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
   x = isWide ? X_at(row, input1) : vec4(0.); \
-  part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d; }
+  part[4] += x.x * d; part[5] += x.y * d; part[6] += x.z * d; part[7] += x.w * d;
 #elif ROWS == 4
-#define MULTIPLY(j) { \
-  DY_Row gradient = DY_rowAt(m, j); \
-  X_Row row = X_rowAt(m, j); \
-  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
-  part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; }
+#define MULTIPLY part[0] += FIRST(x.x) * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d;
 #elif ROWS == 2
-#define MULTIPLY(j) { \
-  DY_Row gradient = DY_rowAt(m, j); \
-  X_Row row = X_rowAt(m, j); \
-  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
-  x.xy = (group & 1) == 0 ? x.xy : x.zw; \
-  part[0] += x.x * d; part[1] += x.y * d; }
+#define MULTIPLY x.xy = (group & 1) == 0 ? x.xy : x.zw; part[0] += FIRST(x.x) * d; part[1] += x.y * d;
 #else
-#define MULTIPLY(j) { \
-  DY_Row gradient = DY_rowAt(m, j); \
-  X_Row row = X_rowAt(m, j); \
-  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
-  part[0] += x[group & 3] * d; }
+#define MULTIPLY part[0] += FIRST(x[group & 3]) * d;
 #endif
-#define SUM_BIAS(j) { DY_Row gradient = DY_rowAt(m, j); part[0] += DY_at(gradient, column); }
+#define ADD(j) { \
+  DY_Row gradient = DY_SAMPLE(j); \
+  X_Row row = X_SAMPLE(j); \
+  vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
+  MULTIPLY }
+
+// A batch of one block needs no loop over them, which is compiled even for one turn.
+#ifdef MANY_SAMPLES
+#define EACH_BLOCK for (int start = 0; start < uRows; start += 256)
+#else
+#define EACH_BLOCK const int start = 0;
+#endif
 
 void main() {
   ivec2 place = fragmentPlace();
@@ -60,14 +70,10 @@ void main() {
 #define FLUSH(i) total[i] += part[i];
   EACH_ROW(CLEAR_TOTAL)
 
-  for (int start = 0; start < uRows; start += 256) {
+  EACH_BLOCK {
     EACH_ROW(CLEAR)
     int end = min(start + 256, uRows);
-    if (group == BIAS_GROUP) {
-      for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(SUM_BIAS) }
-    } else {
-      for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(MULTIPLY) }
-    }
+    for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(ADD) }
     EACH_ROW(FLUSH)
   }
 

@@ -10,7 +10,10 @@
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
+  // Each turn puts its gradient behind the others: an array that a variable indexes would stay in memory.
   vec4 grad[ROWS];
+#define CLEAR(i) grad[i] = vec4(0.);
+  EACH_ROW(CLEAR)
   for (int i = 0; i < ROWS; i++) {
     int row = group * ROWS + i;
     vec4 s = S_fetch(S_layer(row), S_base(row), 0);
@@ -18,7 +21,9 @@ void main() {
 #if GRAD_ACTIVATION != LINEAR
     dz = activationGrad(dz, Z_fetch(Z_layer(row), Z_base(row), n));
 #endif
-    grad[i] = padded(dz, n, row);
+#define TURN(i) grad[i] = grad[min(i + 1, ROWS - 1)];
+    EACH_ROW(TURN)
+    grad[ROWS - 1] = padded(dz, n, row);
   }
 #define OUT(i) STORE(oDZ[i], grad[i]);
   EACH_ROW(OUT)

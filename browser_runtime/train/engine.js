@@ -8,11 +8,12 @@ export class Engine {
    * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options
    */
   static async create({ shaderUrl, device = {} }) {
-    const response = await fetch(shaderUrl).catch((cause) => {
-      throw new EngineError("shader_error", `the shader bundle ${shaderUrl} can't be fetched: ${cause.message}`, { cause });
-    });
-    if (!response.ok) throw new EngineError("shader_error", `the shader bundle ${shaderUrl} answers ${response.status}`);
-    return new Engine(new Device(await response.json(), device));
+    // While the context is made.
+    const shaders = fetchShaders(shaderUrl);
+    shaders.catch(() => {}); // awaited below, unless there is no context
+    const made = new Device({}, device);
+    made.shaders = await shaders;
+    return new Engine(made);
   }
 
   /** @param {Device} device */
@@ -38,4 +39,13 @@ export class Engine {
     }
     return Session.compile(this.device, spec, options);
   }
+}
+
+/** @param {string} url @returns {Promise<Record<string, string>>} path below shaders/ -> text */
+async function fetchShaders(url) {
+  const response = await fetch(url).catch((cause) => {
+    throw new EngineError("shader_error", `the shader bundle ${url} can't be fetched: ${cause.message}`, { cause });
+  });
+  if (!response.ok) throw new EngineError("shader_error", `the shader bundle ${url} answers ${response.status}`);
+  return response.json();
 }

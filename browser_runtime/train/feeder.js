@@ -9,6 +9,12 @@ import { Held } from "./held.js";
 /** Of what comes with the data: x, target, weights of rows. @typedef {string} Name */
 
 /**
+ * Numbers of a data set up to which its first epoch is put in order in this thread, from a copy that is dropped then: the programs that gather it
+ * on the device, which take longer to compile than these to copy, need not be waited for.
+ */
+const FEW_NUMBERS = 2 ** 18;
+
+/**
  * @param {Executable} executable @param {Batches} batches @param {Int32Array} validation
  * @returns {ResidentFeeder|StreamedFeeder}
  */
@@ -24,6 +30,11 @@ class ResidentFeeder {
     this.batches = batches;
     this.validation = validation;
     this.epoch = -1;
+    const { fed } = executable.lowered;
+    const total = batches.train.length + validation.length;
+    const numbers = fed.reduce((sum, name) => sum + total * executable.tensors.columns(name), 0);
+    /** The copy for the first epoch. @type {Record<Name, Held>|null} */
+    this.held = numbers <= FEW_NUMBERS ? Object.fromEntries(fed.map((name) => [name, new Held(total, executable.tensors.columns(name))])) : null;
     /** Steps whose batches are there at once: all of an epoch. */
     this.span = Infinity;
   }
@@ -31,6 +42,7 @@ class ResidentFeeder {
   /** Takes rows of the data set. @param {Name} name @param {number} firstRow @param {ArrayLike<number>} values */
   write(name, firstRow, values) {
     this.executable.tensors.writeData(name, firstRow, values);
+    this.held?.[name].write(firstRow, values);
   }
 
   /** All rows are here. */
@@ -46,7 +58,10 @@ class ResidentFeeder {
     const { executable, batches } = this;
     const epoch = Math.floor(step / batches.perEpoch);
     if (this.epoch < 0 || (batches.shuffled && this.epoch !== epoch)) {
-      executable.setOrder("epoch", batches.order(epoch, executable.sizes.batch));
+      const order = batches.order(epoch, executable.sizes.batch);
+      if (this.held) for (const [name, held] of Object.entries(this.held)) executable.tensors.writeEpoch(name, 0, held.gather(order));
+      else executable.setOrder("epoch", order);
+      this.held = null;
       this.epoch = epoch;
     }
     return (step % batches.perEpoch) * executable.sizes.batch;

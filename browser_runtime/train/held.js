@@ -32,11 +32,12 @@ export class Held {
     }
   }
 
-  /** Rows in any order. @param {ArrayLike<number>} order @returns {Float32Array} [rows, columns] */
+  /** Rows in any order. @param {ArrayLike<number>} order row numbers, -1 for zeros @returns {Float32Array} [rows, columns] */
   gather(order) {
     const { columns, rowsOfBlock } = this;
     const out = new Float32Array(order.length * columns);
     for (let i = 0; i < order.length; i++) {
+      if (order[i] < 0) continue;
       const start = (order[i] % rowsOfBlock) * columns;
       out.set(this.block(Math.floor(order[i] / rowsOfBlock)).subarray(start, start + columns), i * columns);
     }

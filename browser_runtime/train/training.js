@@ -12,7 +12,7 @@ import { IN_FLIGHT } from "./pipeline.js";
  * @throws {EngineError} aborted, between two steps; non_finite_loss
  */
 export async function train(session, target, { onTelemetry, signal }) {
-  const { device, pipeline, progress, timings } = session;
+  const { device, executable, pipeline, progress, timings } = session;
   const started = performance.now();
   /** @type {Promise<Report>[]} */
   const flying = [];
@@ -34,6 +34,7 @@ export async function train(session, target, { onTelemetry, signal }) {
       if (timings.firstStepMs === 0) {
         await land();
         timings.firstStepMs = performance.now() - started;
+        executable.compileRest();
       }
       // What a validation says may end the run: no step is taken before it is known.
       const most = pipeline.waits && pipeline.justValidated ? 1 : IN_FLIGHT;

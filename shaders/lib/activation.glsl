@@ -40,8 +40,8 @@ vec4 activate(vec4 x) {
 #elif ACTIVATION == LINEAR
   return x;
 #else
-  // A loop, so that the function is inlined once.
-  for (int c = 0; c < 4; c++) x[c] = CURVE(x[c]);
+  // A loop, so that the function is inlined once; each turn takes the first lane and puts what comes of it behind the last one.
+  for (int c = 0; c < 4; c++) x = vec4(x.yzw, CURVE(x.x));
   return x;
 #endif
 }
@@ -80,7 +80,10 @@ vec4 activationGrad(vec4 gradient, vec4 of) {
 #elif GRAD_ACTIVATION == TANH
   return gradient * ((1. - of) * (1. + of));
 #elif defined(BY_ELEMENT)
-  for (int c = 0; c < 4; c++) gradient[c] = activationGrad(gradient[c], of[c]);
+  for (int c = 0; c < 4; c++) {
+    gradient = vec4(gradient.yzw, activationGrad(gradient.x, of.x));
+    of = of.yzwx;
+  }
   return gradient;
 #else
   return gradient;

@@ -10,7 +10,12 @@ int channelTexel(int n) { return n % TEXELS_PER_PIXEL; }
 // Selects instead of multiplying: 0 * NaN is NaN, and padding must be zero even then.
 // Of a weight matrix: rows past a block's last, and all of the bias's row group but its first row.
 vec4 paddedWeight(vec4 value, int n, int row) {
-  bool live = BIAS_ROW < 0 || row < BIAS_ROW ? row % BLOCK_STRIDE < BLOCK_ROWS && row < BLOCK_END : row == BIAS_ROW;
+#if BLOCK_STRIDE == BLOCK_END
+  bool inBlock = row < BLOCK_ROWS;
+#else
+  bool inBlock = row % BLOCK_STRIDE < BLOCK_ROWS && row < BLOCK_END;
+#endif
+  bool live = inBlock || row == BIAS_ROW;
   return mix(vec4(0.), value, lessThan(ivec4(0, 1, 2, 3) + 4 * n, ivec4(live ? COLUMNS : 0)));
 }
 

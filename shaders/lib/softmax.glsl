@@ -3,6 +3,7 @@
 // log1p(rest) and -rest stay exact where log(1 + rest) and 1 / (1 + rest) - 1 would round to 0.
 // LABELS: lib/labels.glsl. exp and log stand in loops once each: see lib/loss.glsl.
 #include "lib/labels.glsl"
+#include "lib/lane.glsl"
 #include "lib/math.glsl"
 
 struct Statistics {
@@ -30,7 +31,7 @@ vec4 givenAt(int layer, int base, int n) {
 vec4 targetAt(int layer, int base, int n) {
   vec4 y = givenAt(layer, base, n);
 #ifdef SMOOTHING
-  for (int c = 0; c < 4; c++) y[c] = smoothed(y[c], float(Z_COLUMNS));
+  y = vec4(smoothed(y.x, float(Z_COLUMNS)), smoothed(y.y, float(Z_COLUMNS)), smoothed(y.z, float(Z_COLUMNS)), smoothed(y.w, float(Z_COLUMNS)));
 #endif
 #ifdef WEIGHTED
   y *= classWeights(n);
@@ -41,7 +42,7 @@ vec4 targetAt(int layer, int base, int n) {
 // exp(z - top) in the lanes inside the row, 0 in the others.
 vec4 exponentials(vec4 z, float top, int n) {
   vec4 e = vec4(0.);
-  for (int c = 0; c < min(4, Z_COLUMNS - 4 * n); c++) e[c] = tg_exp(z[c] - top);
+  for (int c = 0; c < min(4, Z_COLUMNS - 4 * n); c++) e = withLane(e, c, tg_exp(laneOf(z, c) - top));
   return e;
 }
 
@@ -68,7 +69,7 @@ Statistics rowStatistics(int row) {
       vec4 z = Z_fetch(zLayer, zBase, n);
       vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n), inside(n));
       vec4 e = exponentials(z, top, n);
-      if (predicted >> 2 == n) e[predicted & 3] = 0.;
+      if (predicted >> 2 == n) e = withLane(e, predicted & 3, 0.);
       part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
     }
     rest += part.x;

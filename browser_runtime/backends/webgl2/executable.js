@@ -23,38 +23,26 @@ import { Tensors } from "./tensors.js";
 
 export class Executable {
   /**
-   * Compiles what training runs, in parallel where the driver can, and allocates the textures. What evaluates and predicts is compiled behind the
-   * first steps, or when it is asked for.
+   * Allocates the textures and starts to compile what training runs, in parallel where the driver can; `compiled` says when that is done. What
+   * evaluates, predicts and gathers is compiled behind the first step, or when it is asked for.
    * @param {Device} device @param {Lowered} lowered
    */
-  static async create(device, lowered) {
+  constructor(device, lowered) {
     const { phases, gathers, reductions } = lowered;
-    const first = [...phases.train.flat(), ...gathers.epoch, reductions.train.draw];
-    const draws = [...first, ...phases.evaluate.flat(), ...phases.predict.flat(), ...gathers.stage, reductions.evaluate.draw];
-    const sources = new Map(draws.map((draw) => [draw, kernelText(draw.source, device.shaders, device.dialect)]));
-    const texts = first.map((draw) => {
-      const { text, origins } = /** @type {KernelText} */ (sources.get(draw));
-      device.programs.start(text, origins);
-      return text;
-    });
-    await device.programs.finish(texts);
-    const executable = new Executable(device, lowered, sources);
-    try {
-      device.check();
-    } catch (error) {
-      executable.dispose();
-      throw error;
-    }
-    return executable;
-  }
-
-  /** @param {Device} device @param {Lowered} lowered @param {Map<Draw, KernelText>} sources of all draws */
-  constructor(device, lowered, sources) {
-    this.fingerprint = fingerprint([...sources.values()].map(({ text }) => text));
+    const first = [...phases.train.flat(), reductions.train.draw];
+    const rest = [...gathers.epoch, ...phases.evaluate.flat(), ...phases.predict.flat(), ...gathers.stage, reductions.evaluate.draw];
     this.device = device;
     this.gl = device.gl;
     this.lowered = lowered;
-    this.sources = sources;
+    /** Kernels of all draws. @type {Map<Draw, KernelText>} */
+    this.sources = new Map();
+    const write = (/** @type {Draw} */ draw) => this.sources.set(draw, kernelText(draw.source, device.shaders, device.dialect));
+    for (const draw of first) {
+      write(draw);
+      this.startCompiling(draw);
+    }
+    rest.forEach(write);
+    this.fingerprint = fingerprint([...this.sources.values()].map(({ text }) => text));
     this.sizes = lowered.sizes;
     this.tensors = new Tensors(device, lowered);
     this.dispatches = new Dispatches(device, this.tensors);
@@ -64,40 +52,95 @@ export class Executable {
     this.evaluateSteps = new Steps(this.gl, this.sizes.evaluateSlots);
     /** Batches in flight whose framebuffers are made. */
     this.prepared = 0;
-
-    const { phases, gathers, reductions } = lowered;
-    /** Dispatches of each group of the plan. */
-    this.groups = phases.train.map((draws) => draws.map((draw) => this.dispatch(draw)));
-    this.train = this.groups.flat();
-    /** What every batch runs, and what the last one of a step runs besides. */
-    this.batch = this.groups.slice(0, lowered.updatesFrom).flat();
-    this.updates = this.groups.slice(lowered.updatesFrom).flat();
-    this.gatherEpoch = gathers.epoch.map((draw) => this.dispatch(draw));
+    this.disposed = false;
+    /** Dispatches by their draws, made when they are first asked for. @type {Map<Draw, Dispatch>} */
+    this.made = new Map();
+    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[], reduce: Dispatch}|undefined} */
+    this.evaluating = undefined;
+    /** Dispatches of each group of the plan. @type {Dispatch[][]} */
+    this.groups = [];
+    /** Those of a step. @type {Dispatch[]} */
+    this.train = [];
+    /** What every batch runs, and what the last one of a step runs besides. @type {Dispatch[]} */
+    this.batch = [];
+    /** @type {Dispatch[]} */
+    this.updates = [];
     for (const { name, values } of lowered.constants) this.tensors.writeParameter(name, values, null);
-    this.reduceTraining = this.dispatch(reductions.train.draw);
-    this.warm = false;
-    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[], reduce: Dispatch}|null} */
-    this.made = null;
+    /** Resolves once training can run; rejects with what a compiler or the driver says. */
+    this.compiled = this.compile(first);
+    this.compiled.catch(() => {}); // whoever awaits it hears of it
+  }
+
+  /** @param {Draw} draw @returns {string} its text */
+  startCompiling(draw) {
+    const { text, origins } = /** @type {KernelText} */ (this.sources.get(draw));
+    this.device.programs.start(text, origins);
+    return text;
+  }
+
+  /**
+   * Drivers finish a program at its first draw, and a software renderer compiles most of it there: each draws one texel as soon as it is linked,
+   * while the next one is. No rows, and only what the first step writes anew.
+   * @param {Draw[]} draws of training
+   */
+  async compile(draws) {
+    const { gl, device } = this;
+    this.steps.upload(1);
+    for (const draw of draws) {
+      await device.programs.finish(this.startCompiling(draw));
+      if (this.disposed) return;
+      const dispatch = this.dispatch(draw);
+      this.enter();
+      this.steps.bind(0);
+      gl.useProgram(dispatch.program);
+      gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
+      gl.viewport(0, 0, 1, 1);
+      this.bindTextures(dispatch);
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
+    gl.flush();
+    device.check();
+    const { phases, updatesFrom } = this.lowered;
+    this.groups = phases.train.map((group) => this.all(group));
+    this.train = this.groups.flat();
+    this.batch = this.groups.slice(0, updatesFrom).flat();
+    this.updates = this.groups.slice(updatesFrom).flat();
+  }
+
+  /** Compiles all that training did not wait for, behind what it runs. */
+  compileRest() {
+    for (const draw of this.sources.keys()) this.startCompiling(draw);
   }
 
   /** @param {Draw} draw @returns {Dispatch} */
   dispatch(draw) {
-    const { text, origins } = /** @type {KernelText} */ (this.sources.get(draw));
-    return this.dispatches.make(draw, this.device.programs.now(text, origins));
+    let dispatch = this.made.get(draw);
+    if (!dispatch) {
+      dispatch = this.dispatches.make(draw, this.device.programs.now(this.startCompiling(draw)));
+      this.made.set(draw, dispatch);
+    }
+    return dispatch;
+  }
+
+  /** @param {Draw[]} draws */
+  all(draws) {
+    return draws.map((draw) => this.dispatch(draw));
   }
 
   /** What evaluates and predicts. */
   get evaluation() {
-    if (this.made) return this.made;
     const { phases, gathers, reductions } = this.lowered;
-    const all = (/** @type {Draw[]} */ draws) => draws.map((draw) => this.dispatch(draw));
-    this.made = { gather: all(gathers.stage), evaluate: all(phases.evaluate.flat()), predict: all(phases.predict.flat()), reduce: this.dispatch(reductions.evaluate.draw) };
-    return this.made;
+    return (this.evaluating ??= {
+      gather: this.all(gathers.stage),
+      evaluate: this.all(phases.evaluate.flat()),
+      predict: this.all(phases.predict.flat()),
+      reduce: this.dispatch(reductions.evaluate.draw),
+    });
   }
 
   /** Makes the framebuffers of flights of up to `count` training steps, so that submitting them makes nothing. @param {number} count */
   prepare(count) {
-    this.dispatches.framebuffer(this.reduceTraining, 0, 0);
+    this.dispatches.framebuffer(this.reduction("train"), 0, 0);
     for (; this.prepared < count; this.prepared++) {
       const states = this.updates.length > 0 ? [0, 1, 2, 3] : [0, 3];
       for (const dispatch of this.train) for (const state of states) this.dispatches.framebuffer(dispatch, state, this.prepared);
@@ -145,7 +188,7 @@ export class Executable {
 
   /** @param {"train"|"evaluate"} phase @returns {Dispatch} */
   reduction(phase) {
-    return phase === "train" ? this.reduceTraining : this.evaluation.reduce;
+    return phase === "train" ? this.dispatch(this.lowered.reductions.train.draw) : this.evaluation.reduce;
   }
 
   /** Batches in flight. @param {"train"|"evaluate"} phase */
@@ -188,9 +231,6 @@ export class Executable {
     // One more for each step's scalars, two for their upload, one to enter.
     this.glCalls += count + 3;
     this.reduce("train", line);
-    if (this.warm) return;
-    this.warm = true;
-    for (const { text, origins } of this.sources.values()) this.device.programs.start(text, origins);
   }
 
   /**
@@ -305,7 +345,7 @@ export class Executable {
     this.evaluateSteps.set(0, 0, 0, 1);
     this.evaluateSteps.upload(1);
     this.evaluateSteps.bind(0);
-    this.run(this.gatherEpoch, 0);
+    this.run(this.all(this.lowered.gathers.epoch), 0);
   }
 
   /** Lines of telemetry that may be written before they are read. */
@@ -314,6 +354,7 @@ export class Executable {
   }
 
   dispose() {
+    this.disposed = true;
     for (const steps of [this.steps, this.evaluateSteps]) steps.dispose();
     this.dispatches.dispose();
     this.tensors.dispose();

@@ -2,11 +2,14 @@
 
 /** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
 
+/** A number of samples, or one for gradients of `few` turns and the `usual`. @typedef {number|{few: number, usual: number}} SamplesChoice */
+
 /**
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
- * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT.
+ * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT: 1 is the least
+ * to compile.
  * `slots`: batches in flight whose row losses are kept until one draw sums them all.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: number, slots?: number}} RowsWanted
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, slots?: number}} RowsWanted
  */
 
 /**
@@ -16,16 +19,24 @@
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
-  software: { activation: 4, weight: 4, gradient: 8, samples: 4, slots: 32 },
+  software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, slots: 32 },
   gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, slots: 64 },
 };
 /** Fragments of a draw below which they are few, and from which on they are many. */
 const FEW_FRAGMENTS = 128;
 const MANY_FRAGMENTS = 4096;
+/** Turns of a gradient's loop below which compiling it costs more than it does in thousands of steps. */
+const FEW_TURNS = 16_384;
 
 /** @param {RowsChoice} choice @param {number} rows @param {number} texelsPerRow @returns {number} rows a fragment */
 export function rowsFor(choice, rows, texelsPerRow) {
   if (typeof choice === "number") return choice;
   if ((rows / choice.many) * texelsPerRow >= MANY_FRAGMENTS) return choice.many;
   return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
+}
+
+/** @param {SamplesChoice} choice @param {number} turns of all fragments, over all samples @returns {number} samples at once */
+export function samplesFor(choice, turns) {
+  if (typeof choice === "number") return choice;
+  return turns < FEW_TURNS ? choice.few : choice.usual;
 }

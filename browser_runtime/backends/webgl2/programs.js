@@ -36,17 +36,14 @@ export class Programs {
   }
 
   /**
-   * Waits for programs that were started, without blocking where the driver compiles in parallel.
-   * @param {string[]} texts
-   * @returns {Promise<WebGLProgram[]>}
+   * The program of a text that was started, without blocking where the driver compiles in parallel.
+   * @param {string} text
+   * @returns {Promise<WebGLProgram>}
    */
-  async finish(texts) {
-    const done = (/** @type {string} */ text) => {
-      const entry = this.entry(text);
-      return entry.linked || !this.parallel || this.gl.getProgramParameter(entry.program, this.parallel.COMPLETION_STATUS_KHR);
-    };
-    while (!texts.every(done)) await new Promise((resolve) => setTimeout(resolve, 1));
-    return texts.map((text) => this.now(text));
+  async finish(text) {
+    const { program, linked } = this.entry(text);
+    while (!linked && this.parallel && !this.gl.getProgramParameter(program, this.parallel.COMPLETION_STATUS_KHR)) await new Promise((resolve) => setTimeout(resolve, 1));
+    return this.now(text);
   }
 
   /** The program of a text, compiled now if need be. @param {string} text @param {Origin[]} [origins] @returns {WebGLProgram} */

@@ -92,13 +92,16 @@ function expand(path, files, add, seen, open) {
 
 const log2 = (/** @type {number} */ n) => Math.round(Math.log2(n));
 
+/** Quotient and remainder of a number that is not negative: a software renderer divides integers one by one. @param {string} a @param {number} b */
+const divided = (a, b) => (b === 2 ** log2(b) ? [`${a} >> ${log2(b)}`, `${a} & ${b - 1}`] : [`${a} / ${b}`, `${a} % ${b}`]);
+
 /** ROWS rows and 4 columns a fragment; where the fragment stands: its row group and column texel. @param {Layout} domain @param {number} width */
 function domainText(domain, width) {
   const rows = Array.from({ length: domain.layers }, (_, i) => `F(${i})`);
   const place = domain.folded
     ? // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
       `int t = min((int(gl_FragCoord.y) << ${log2(width)}) | int(gl_FragCoord.x), ${domain.texels - 1}); ` +
-      `return ivec2(t / ${domain.texelsPerRow}, t % ${domain.texelsPerRow});`
+      `return ivec2(${divided("t", domain.texelsPerRow).join(", ")});`
     : "return ivec2(gl_FragCoord.yx);";
   return [
     `#define ROWS ${domain.layers}`,
@@ -159,14 +162,14 @@ function readText({ name, sampler: owner = name, layout, width, height, fed, typ
   return [
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
-    `int ${name}_layer(int row) { return row & ${layers - 1}; }`,
-    `int ${name}_group(int group) { return group${folded ? ` * ${texelsPerRow}` : ""}; }`,
-    `int ${name}_base(int row) { return ${name}_group((row${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}); }`,
+    `#define ${name}_layer(row) ((row) & ${layers - 1})`,
+    `#define ${name}_group(group) ((group)${folded ? ` * ${texelsPerRow}` : ""})`,
+    `#define ${name}_base(row) ${name}_group(((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)})`,
     `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
     `#define ${name}_Row ivec2`,
     `#define ${name}_Column int`,
-    `ivec2 ${name}_row(int row) { return ivec2(${name}_layer(row), ${name}_base(row)); }`,
-    `ivec2 ${name}_rowAt(int m, int j) { return ivec2(${name}_layer(j), ${name}_base(m + j)); }`,
+    `#define ${name}_row(row) ivec2(${name}_layer(row), ${name}_base(row))`,
+    `#define ${name}_rowAt(m, j) ivec2(${name}_layer(j), ${name}_base((m) + (j)))`,
     `#define ${name}_column(n) (n)`,
     `#define ${name}_at(row, column) ${name}_fetch((row).x, (row).y, column)`,
   ];

@@ -1,5 +1,5 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
-import { pack, unpack } from "./layout.js";
+import { pack, roundUp, unpack } from "./layout.js";
 import { fedAt } from "./places.js";
 import { readLater } from "./readback.js";
 
@@ -59,14 +59,15 @@ export class Tensors {
   }
 
   /**
-   * Writes a batch among those that are trained on.
-   * @param {string} name @param {number} first row where a batch starts @param {ArrayLike<number>} values [rows, columns]; zeros follow up to the batch's end
+   * Writes batches among those that are trained on.
+   * @param {string} name @param {number} first row where a batch starts
+   * @param {ArrayLike<number>} values [rows, columns], all batches but the last one padded to sizes.batch rows; zeros follow up to its end
    */
   writeEpoch(name, first, values) {
     const { slots, layout } = this.place(fedAt("epoch", name));
     const { layers, texelsPerRow, folded } = layout;
     const rows = values.length / layout.columns;
-    const groups = this.sizes.batch / layers;
+    const groups = roundUp(rows, this.sizes.batch) / layers;
     const count = groups * texelsPerRow;
     const texels = pack({ ...layout, rows, blockRows: rows, folded: true }, values, null, { width: count, height: 1 });
     for (let layer = 0; layer < layers; layer++) {

@@ -1,10 +1,12 @@
 // Matrix products of dense layers.
+import { samplesFor } from "../fragment_rows.js";
 import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
 import { ACTIVATIONS, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource } from "./common.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
 
 /** @import { KernelRead } from "../draw.js" */
+/** @import { Layout } from "../layout.js" */
 /** @import { Lowering } from "../lowering.js" */
 
 /**
@@ -14,12 +16,15 @@ import { updateParts } from "./update.js";
 const FETCHES_WORTH_A_DRAW = 100_000;
 
 /**
- * How many samples a weight gradient takes at once: what suits the device, whole row groups, and few enough turns of its loop.
- * @param {Lowering} lowering @param {KernelRead[]} reads
+ * The loop of a weight gradient over the batch. It takes as many samples at once as suit the device: one or whole row groups, and few enough turns.
+ * @param {Lowering} lowering @param {KernelRead[]} reads @param {Layout} domain of the gradient
  */
-function samplesAtOnce({ batchRows, wanted }, reads) {
-  const samples = Math.max(wanted.samples ?? ROW_ALIGNMENT, ...reads.map(({ place }) => place.layout.layers));
-  return batchRows / samples <= MAX_TRIPS ? samples : ROW_ALIGNMENT;
+function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }) {
+  const suits = samplesFor(wanted.samples ?? ROW_ALIGNMENT, groups * texelsPerRow * batchRows);
+  const whole = suits === 1 ? 1 : Math.max(suits, ...reads.map(({ place }) => place.layout.layers));
+  const samples = batchRows / whole <= MAX_TRIPS ? whole : ROW_ALIGNMENT;
+  const many = batchRows > 4 * BLOCK && { MANY_SAMPLES: 1 };
+  return { trips: batchRows / samples, defines: { ...many, SAMPLES: samples, "EACH_SAMPLE(F)": Array.from({ length: samples }, (_, i) => `F(${i})`).join(" ") } };
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -65,11 +70,9 @@ export const kernels = {
   affine_grad_weights(lowering, group) {
     const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
-    const samples = samplesAtOnce(lowering, reads);
-    const trips = lowering.batchRows / samples;
-    const defines = { SAMPLES: samples, "EACH_SAMPLE(F)": Array.from({ length: samples }, (_, i) => `F(${i})`).join(" ") };
     if (!find(group, "update")) {
-      return [lowering.draw("affine_grad_weights", { trips, defines, reads, writes: [lowering.write("DW", outputs.dw)], domain: lowering.layout(outputs.dw) })];
+      const domain = lowering.layout(outputs.dw);
+      return [lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, domain), reads, writes: [lowering.write("DW", outputs.dw)], domain })];
     }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
@@ -79,12 +82,13 @@ export const kernels = {
     const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
     if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) {
+      const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
     const { shape, bias } = lowering.tensor(gradient);
     const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
     return [
-      lowering.draw("affine_grad_weights", { trips, defines, reads, writes: [lowering.write("DW", gradient)], domain: stored }),
+      lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes: [lowering.write("DW", gradient)], domain: stored }),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
