@@ -12,6 +12,17 @@ GOLDENS = bool(os.environ.get("TEXELGRAD_TEST_GOLDENS"))
 collect_ignore_glob = ["*_torch.py"] if GOLDENS else []
 
 
+# Of a `full` test that names no limit itself: most take seconds on a quiet machine, and ten times that beside other work.
+FULL_TIMEOUT_S = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sweeps may take longer than what CI runs."""
+    for item in items:
+        if item.get_closest_marker("full") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(FULL_TIMEOUT_S))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say with what parity was tested."""
     if GOLDENS:

@@ -66,7 +66,12 @@ def call(module_path: str, name: str, *arguments: Any) -> Any:
     assert server.stdout is not None
     server.stdin.write(json.dumps([module_path, name, encode(arguments)], allow_nan=False) + "\n")
     server.stdin.flush()
-    line = server.stdout.readline()
+    try:
+        line = server.stdout.readline()
+    except BaseException:  # the test's time is up: what comes later is no answer to the next call
+        server.kill()
+        _server.cache_clear()
+        raise
     if not line:
         raise NodeError(f"node ended with status {server.wait()}")
     answer = json.loads(line)

@@ -30,7 +30,7 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 90.0
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {timeout_s:g} s"
-        time.sleep(0.02)
+        time.sleep(0.1)  # more often would take the CPU from what is waited for
 
 
 class Stack:

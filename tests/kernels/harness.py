@@ -149,17 +149,29 @@ class BrowserPage:
         """Open the page afresh: no module, context or worker survives."""
         self._wait(self._open_page(), START_DEADLINE_S)
 
+    def revive(self) -> None:
+        """Start another browser if this one is dead, so that one failure is not that of all tests behind it."""
+        if self._dead is None:
+            return
+        self._end_browser()
+        self._dead, self._page, self._crashed = None, None, asyncio.Event()
+        self._launch()
+        self._wait(self._connect(), START_DEADLINE_S)
+
     def close(self) -> None:
         """Kill the browser's process group, delete its profile, stop the server. Safe to call twice."""
-        if self._process is not None:
-            _kill_group(self._process)
-            self._process = None
+        self._end_browser()
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(_cancel_tasks(), self._loop).result(STOP_DEADLINE_S)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
             self._server.__exit__()
+
+    def _end_browser(self) -> None:
+        if self._process is not None:
+            _kill_group(self._process)
+            self._process = None
         if self.profile is not None:
             shutil.rmtree(self.profile, ignore_errors=True)
             self.profile = None
@@ -224,7 +236,13 @@ class BrowserPage:
         if self._dead is not None:
             work.close()
             raise PageDied(self._dead)
-        return asyncio.run_coroutine_threadsafe(self._race(work, timeout_s), self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(self._race(work, timeout_s), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():  # the test's own time is up
+                self._dead = "the test ended while the page was at work"
+            raise
 
     async def _race(self, work: Awaitable[Result], timeout_s: float) -> Result:
         task = asyncio.ensure_future(work)
