@@ -16,6 +16,15 @@
 #else
 #define EACH_BLOCK const int start = 0;
 #endif
+// TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
+#define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
+#define MULTIPLY(j) { \
+  vec4 w0 = W_fetch(W_layer(4 * (k + j)), W_base(4 * (k + j)), n); \
+  vec4 w1 = W_fetch(W_layer(4 * (k + j) + 1), W_base(4 * (k + j) + 1), n); \
+  vec4 w2 = W_fetch(W_layer(4 * (k + j) + 2), W_base(4 * (k + j) + 2), n); \
+  vec4 w3 = W_fetch(W_layer(4 * (k + j) + 3), W_base(4 * (k + j) + 3), n); \
+  X_Column column = X_column(k + j); \
+  EACH_ROW(ADD) }
 
 void main() {
   ivec2 place = fragmentPlace();
@@ -30,15 +39,7 @@ void main() {
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, X_TEXELS_PER_ROW);
-    for (int k = start; k < end; k++) {
-      vec4 w0 = W_fetch(W_layer(4 * k), W_base(4 * k), n);
-      vec4 w1 = W_fetch(W_layer(4 * k + 1), W_base(4 * k + 1), n);
-      vec4 w2 = W_fetch(W_layer(4 * k + 2), W_base(4 * k + 2), n);
-      vec4 w3 = W_fetch(W_layer(4 * k + 3), W_base(4 * k + 3), n);
-      X_Column column = X_column(k);
-#define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
-      EACH_ROW(ADD)
-    }
+    for (int k = start; k < end; k += TEXELS) { EACH_TEXEL(MULTIPLY) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }

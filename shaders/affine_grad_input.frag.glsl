@@ -6,6 +6,16 @@
 #include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
 
+// TEXELS of DY's rows are taken at once: a GPU then waits for all their fetches together.
+#define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], column); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
+#define MULTIPLY(j) { \
+  int column = n + j; \
+  vec4 w0 = W_fetch(wLayer.x, wBase.x, column); \
+  vec4 w1 = W_fetch(wLayer.y, wBase.y, column); \
+  vec4 w2 = W_fetch(wLayer.z, wBase.z, column); \
+  vec4 w3 = W_fetch(wLayer.w, wBase.w, column); \
+  EACH_ROW(ADD) }
+
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, k = place.y;
@@ -22,14 +32,7 @@ void main() {
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, DY_TEXELS_PER_ROW);
-    for (int n = start; n < end; n++) {
-      vec4 w0 = W_fetch(wLayer.x, wBase.x, n);
-      vec4 w1 = W_fetch(wLayer.y, wBase.y, n);
-      vec4 w2 = W_fetch(wLayer.z, wBase.z, n);
-      vec4 w3 = W_fetch(wLayer.w, wBase.w, n);
-#define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], n); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
-      EACH_ROW(ADD)
-    }
+    for (int n = start; n < end; n += TEXELS) { EACH_TEXEL(MULTIPLY) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }

@@ -104,7 +104,8 @@ def test_devices(browser_page: BrowserPage, device: dict[str, Any]):
 @pytest.mark.parametrize(
     ("optimizer", "sizes", "rows", "targets"),
     [
-        ("momentum", (257, 257, 3), 72, 8),
+        ("sgd", (257, 257, 3), 264, 8),
+        ("momentum", (257, 257, 3), 264, 8),
         ("adam", (66, 66, 3), 264, 8),
         ("adam", (70, 97, 10), 250, 4),
     ],
@@ -116,6 +117,17 @@ def test_stored_gradients(
     device = {"maxDrawBuffers": targets}
     kernels = check(browser_page, sizes, rows, "softmax_cross_entropy", optimizer=optimizer, device=device)
     assert "affine_grad_weights.frag.glsl+update.frag.glsl" in kernels
+
+
+@pytest.mark.parametrize("texels", [2, 4])
+def test_loops_that_take_more_at_once(browser_page: BrowserPage, texels: int):
+    """As on GPUs: samples and texels of rows taken several at once, as far as they leave no remainder; fragments of 1 to 8 rows."""
+    few_to_many = {"few": 1, "usual": 4, "many": 8}
+    device = {"rows": {"activation": few_to_many, "weight": {"few": 2, "usual": 4, "many": 4},
+                       "gradient": 8, "samples": 16, "texels": texels, "slots": 64}}  # fmt: skip
+    for sizes in ((5, 9, 3), (23, 41, 6), (31, 513, 70)):
+        check(browser_page, sizes, 37, "softmax_cross_entropy", device=device, optimizer="adam")
+        check(browser_page, sizes, 37, "mse", activation="tanh", device=device)
 
 
 @pytest.mark.parametrize("targets", [8, 4])

@@ -8,8 +8,9 @@
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
  * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT: 1 is the least
  * to compile.
+ * `texels`: of a row whose products a product fetches at once, a power of two.
  * `slots`: batches in flight whose row losses are kept until one draw sums them all.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, slots?: number}} RowsWanted
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number}} RowsWanted
  */
 
 /**
@@ -19,12 +20,12 @@
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
-  software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, slots: 32 },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, slots: 64 },
+  software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32 },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, texels: 2, slots: 64 },
 };
 /** Fragments of a draw below which they are few, and from which on they are many. */
 const FEW_FRAGMENTS = 128;
-const MANY_FRAGMENTS = 4096;
+const MANY_FRAGMENTS = 2048;
 /** Turns of a gradient's loop below which compiling it costs more than it does in thousands of steps. */
 const FEW_TURNS = 16_384;
 

@@ -44,5 +44,18 @@ export function windowDefines({ taps, stride, dilation, padding, input, output, 
   };
 }
 
+/** A loop that takes `count` at once: NAMES, and EACH_NAME(F) for all of them. @param {string} name @param {number} count */
+export const atOnce = (name, count) => ({ [`${name}S`]: count, [`EACH_${name}(F)`]: Array.from({ length: count }, (_, i) => `F(${i})`).join(" ") });
+
+/**
+ * A loop over the texels of a row, as many at once as suits the device and leaves no remainder: a power of two, which divides a block.
+ * @param {import("../fragment_rows.js").RowsWanted} wanted @param {number} texelsPerRow
+ */
+export function texelsAtOnce({ texels: most = 1 }, texelsPerRow) {
+  let texels = 1;
+  while (texels * 2 <= most && texelsPerRow % (texels * 2) === 0) texels *= 2;
+  return atOnce("TEXEL", texels);
+}
+
 /** A float32 in a shader's text, bit for bit: what compilers make of decimals is theirs to say. @param {number} x */
 export const exactFloat = (x) => `uintBitsToFloat(${new Uint32Array(Float32Array.of(x).buffer)[0]}u)`;

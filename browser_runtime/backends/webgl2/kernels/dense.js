@@ -1,7 +1,7 @@
 // Matrix products of dense layers.
 import { samplesFor } from "../fragment_rows.js";
 import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
-import { ACTIVATIONS, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource } from "./common.js";
+import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
 
@@ -10,10 +10,11 @@ import { updateParts } from "./update.js";
 /** @import { Lowering } from "../lowering.js" */
 
 /**
- * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: about what a draw costs,
- * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200.
+ * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: what a draw costs,
+ * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200, and what the store of each texel does there.
  */
 const FETCHES_WORTH_A_DRAW = 100_000;
+const FETCHES_WORTH_A_STORE = 10;
 
 /**
  * The loop of a weight gradient over the batch. It takes as many samples at once as suit the device: one or whole row groups, and few enough turns.
@@ -24,7 +25,7 @@ function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }) {
   const whole = suits === 1 ? 1 : Math.max(suits, ...reads.map(({ place }) => place.layout.layers));
   const samples = batchRows / whole <= MAX_TRIPS ? whole : ROW_ALIGNMENT;
   const many = batchRows > 4 * BLOCK && { MANY_SAMPLES: 1 };
-  return { trips: batchRows / samples, defines: { ...many, SAMPLES: samples, "EACH_SAMPLE(F)": Array.from({ length: samples }, (_, i) => `F(${i})`).join(" ") } };
+  return { trips: batchRows / samples, defines: { ...many, ...atOnce("SAMPLE", samples) } };
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -32,9 +33,12 @@ export const kernels = {
   affine(lowering, group) {
     const { x, w } = find(group, "affine").inputs;
     const activation = find(group, "activation");
-    const defines = { BLOCK, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
+    const { texelsPerRow } = lowering.layout(x);
     const reads = [lowering.read("X", x), lowering.read("W", w)];
-    const trips = lowering.layout(x).texelsPerRow + ROW_LANES;
+    // What is computed where it is read takes registers enough.
+    const texels = texelsAtOnce(lowering.wanted, reads[0].computed ? 1 : texelsPerRow);
+    const defines = { BLOCK, ...texels, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
+    const trips = texelsPerRow + ROW_LANES;
     if (!find(group, "loss")) {
       const y = (activation ?? find(group, "affine")).outputs.y;
       return [lowering.draw("affine", { trips, defines, reads, writes: [lowering.write("Y", y)], domain: lowering.layout(y) })];
@@ -56,10 +60,11 @@ export const kernels = {
     const { dy, w } = find(group, "affine_grad_input").inputs;
     const grad = find(group, "activation_grad");
     const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
+    const { texelsPerRow } = lowering.layout(dy);
     return [
       lowering.draw("affine_grad_input", {
-        trips: lowering.layout(dy).texelsPerRow,
-        defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+        trips: texelsPerRow,
+        defines: { BLOCK, ...texelsAtOnce(lowering.wanted, texelsPerRow), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
         reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : [])],
         writes: [lowering.write("DX", dx)],
         domain: lowering.layout(dx),
@@ -81,7 +86,8 @@ export const kernels = {
     const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
     const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
     const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
-    if (saved < FETCHES_WORTH_A_DRAW || states.length === 1) {
+    const stores = domain.rows * domain.texelsPerRow;
+    if (saved < FETCHES_WORTH_A_DRAW + stores * FETCHES_WORTH_A_STORE) {
       const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
