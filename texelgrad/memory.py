@@ -39,6 +39,9 @@ _SHORT_ROW = 8  # texels of logits up to which softmax takes one draw
 _RESIDENT_BYTES = 1 << 30  # of the data set and an epoch of it; more is streamed through a ring of batches
 _RING_BYTES = _RESIDENT_BYTES // 16
 _PATCH_BYTES = 1 << 28  # of what the windows of all convolutions hold
+_SMALL_BYTES = 64 << 10  # of a tensor that may live up to the end of a step
+_REGION_TEXELS = 17_500  # of weights and states that may share a texture
+_MOST_WASTE = 1.5  # times as large as their own would be
 MAX_HELD_BYTES = 1 << 32
 """Of the numbers of a data set that is streamed: the page holds them outside of textures."""
 
@@ -107,7 +110,9 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
         layers //= 2
     total += sum(_weights(layer, layers) for layer in sizes.layers if layer.weights and layer.frozen)
     weights = [layer for layer in sizes.layers if layer.weights and not layer.frozen]
-    total += 2 * (1 + sizes.states) * sum(_weights(layer, layers) for layer in weights)  # they ping-pong
+    small = [layer for layer in weights if _is_small(layer, 1 + sizes.states)]
+    wasted = (_MOST_WASTE - 1) * sum(_weights(layer, layers) for layer in small)
+    total += 2 * (1 + sizes.states) * (sum(_weights(layer, layers) for layer in weights) + int(wasted))
     if sizes.accumulates:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
@@ -135,9 +140,11 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     kept = [columns for each in outputs.values() for columns in each]
     dips = [0, *(min(max(kept[:i]), kept[i], max(kept[i + 1 :])) for i in range(1, len(kept) - 1))]
     total += sum(_tensor(batch, columns) for columns in kept)
-    total += _at_once(sizes.layers, outputs, batch, renderer, backward=True)
+    # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
+    lasting = {layer.index for layer in small if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES}
+    total += _at_once(sizes.layers, outputs, batch, renderer, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
-        total += _at_once(sizes.layers, outputs, stage, renderer, backward=False)
+        total += _at_once(sizes.layers, outputs, stage, renderer, backward=False, lasting=set())
     total += _tensor(stage, max(dips))
 
     units = math.prod(sizes.output)
@@ -172,9 +179,13 @@ def _data(sizes: Sizes, batch: int, stage: int) -> int:
 
 
 def _at_once(
-    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, *, backward: bool
+    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, *, backward: bool,
+    lasting: set[int],
 ) -> int:  # fmt: skip
-    """Bytes of the values of an evaluation, or of the gradients of a step, that are there at once, at most."""
+    """Bytes of the values of an evaluation, or of the gradients of a step, that are there at once, at most.
+
+    `lasting`: layers whose outputs' gradients live up to the end of the step.
+    """
     widths = {layer.index: texels(layer.output) for layer in layers}
     trained = {layer.index for layer in layers if layer.trained or (layer.weights and not layer.frozen)}
     reads = {
@@ -209,7 +220,8 @@ def _at_once(
         changes = Counter[int]()
         for first, last in waits:
             if kinds[widths[first]] == kind:
-                changes.update({first: 1, last + 1: -1})
+                changes[0 if first in lasting else first] += 1
+                changes[last + 1] -= 1
         waiting = [*accumulate(changes[index] for index in range(1 + layers[-1].index))]
         most = max(
             waiting[index]
@@ -232,6 +244,12 @@ def _weights(layer: LayerShape, layers: int) -> int:
     blocks, rows, columns = layer.weights or (0, 0, 0)
     bias_row = _round_up(blocks * _round_up(rows, 4), layers)
     return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
+
+
+def _is_small(layer: LayerShape, outputs: int) -> bool:
+    """Whether a layer's weights may share a texture with others; backends/webgl2/regions.js."""
+    blocks, rows, columns = layer.weights or (0, 0, 0)
+    return blocks * rows * math.ceil(columns / 4) * outputs <= _REGION_TEXELS
 
 
 def _patches(layers: Sequence[LayerShape], batch: int, stage: int, renderer: _Renderer) -> dict[int, int]:

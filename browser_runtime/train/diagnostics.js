@@ -83,7 +83,7 @@ function work({ plan }, { ops }, rows) {
  */
 async function compareLosses(session, budget) {
   const { plan, spec, batches } = session;
-  const { groups } = plan.phases.train;
+  const { groups } = session.executable.lowered.training;
   const values = parameters(session, session.initialWeights());
   const out = [];
   for (let step = 0; step < Math.min(FIRST_LOSSES, session.progress.firstLosses.length); step++) {
@@ -119,8 +119,8 @@ async function compareLosses(session, budget) {
  */
 async function compareOperators(session, budget) {
   const { executable, plan, batches, spec } = session;
-  const { groups, tensors } = plan.phases.train;
-  const { steps } = executable;
+  const { tensors } = plan.phases.train;
+  const { steps, lowered: { training: { groups } } } = executable;
   const rows = batches.rows(0);
   const t = session.step + 1;
   const lr = learningRate(spec.optimizer, Math.min(session.step, session.totalSteps - 1), session.totalSteps);

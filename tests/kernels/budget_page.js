@@ -21,8 +21,10 @@ function wrap() {
   const prototype = /** @type {any} */ (WebGL2RenderingContext.prototype);
   /** @type {Counts} */
   const counts = {};
-  /** Bytes of textures, and reads that wait for the GPU: into client memory. */
-  const seen = { textureBytes: 0, clientReads: 0 };
+  /** Bytes of textures; reads that wait for the GPU: into client memory; render passes: draws into another framebuffer than the draw before. */
+  const seen = { textureBytes: 0, clientReads: 0, passes: 0 };
+  /** @type {{bound: any, drawn: any}} */
+  const framebuffer = { bound: null, drawn: null };
   /** @type {Record<string, Function>} */
   const originals = {};
   for (const name of Object.getOwnPropertyNames(prototype)) {
@@ -32,6 +34,11 @@ function wrap() {
     prototype[name] = function (/** @type {any[]} */ ...args) {
       counts[name] = (counts[name] ?? 0) + 1;
       if (name === "readPixels" && typeof args[6] === "object") seen.clientReads += 1;
+      if (name === "bindFramebuffer") framebuffer.bound = args[1];
+      if (name === "drawArrays" && framebuffer.drawn !== framebuffer.bound) {
+        framebuffer.drawn = framebuffer.bound;
+        seen.passes += 1;
+      }
       if (name === "texStorage3D") seen.textureBytes += args[3] * args[4] * args[5] * (args[2] === this.R32I ? 4 : 16);
       return method.apply(this, args);
     };
@@ -59,13 +66,14 @@ export async function measure(spec, x, y, { warmup, steps, more, chunk, device }
     const session = await engine.compile(spec, { data: { x, y } });
     const compiled = { live: { ...engine.device.live }, textureBytes: seen.textureBytes };
     // What one flight of steps costs, telemetry and validation not counted.
-    /** @type {{count: number, calls: Counts}[]} */
+    /** @type {{count: number, calls: Counts, passes: number}[]} */
     const flights = [];
     const submit = session.executable.submitTraining.bind(session.executable);
     session.executable.submitTraining = (count, line) => {
       const before = { ...counts };
+      const passes = seen.passes;
       submit(count, line);
-      flights.push({ count, calls: difference(counts, before) });
+      flights.push({ count, calls: difference(counts, before), passes: seen.passes - passes });
     };
     if (chunk) Object.assign(session.pipeline, { chunkSteps: chunk, adapt() {} });
     await session.run({ steps: warmup });

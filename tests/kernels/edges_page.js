@@ -91,7 +91,7 @@ export async function paddingAfterInfinity(spec, x, y, name) {
       const live = (/** @type {Iterable<number>} */ values) => [...values].filter((v) => v !== 0).length;
       let stored = 0;
       for (let row = 0; row < layout.layers * layout.groups; row++) {
-        const at = texelOf(layout, executable.lowered.textures[slots[0]], row) * 4;
+        const at = texelOf(layout, executable.lowered.slots[slots[0]], row) * 4;
         stored += live(texels.subarray(at, at + layout.texelsPerRow * 4));
       }
       return { tensor, shape, stray: stored - live(data) - live(/** @type {Float32Array} */ (bias)) };

@@ -50,7 +50,7 @@ export async function withSession(spec, x, y, { device, weights }, use) {
 function stored({ executable, plan }, name, parity) {
   const { kind, batched } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true };
   const { slots, layout } = executable.tensors.place(name);
-  const { width, height } = executable.lowered.textures[slots[0]];
+  const { width, height } = executable.lowered.slots[slots[0]];
   const { texels } = executable.tensors.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
   const rowTexels = layout.texelsPerRow * 4;
@@ -87,7 +87,7 @@ export async function inspect(spec, x, y, options = {}) {
     /** @type {any[]} */
     const groups = [];
     executable.inspect((index) => {
-      const group = plan.phases.train.groups[index];
+      const group = executable.lowered.training.groups[index];
       const read = (/** @type {string[]} */ names, /** @type {boolean} */ after) =>
         Object.fromEntries(
           names.map((name) => {

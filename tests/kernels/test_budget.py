@@ -62,6 +62,24 @@ def test_two_dense_layers(
     assert got["record"]["glCallsPerStep"] <= 13 * per_step
 
 
+@pytest.mark.parametrize(
+    ("sizes", "rows", "passes"),
+    [
+        ((2, 32, 1), 100, 2),  # the loss and its gradient; both updates
+        ((2, 128, 1), 100, 2),
+        ((2, 32, 32, 1), 100, 6),  # two hidden layers, the loss, a gradient each; all updates
+        ((2, 256, 256, 1), 500, 8),  # one gradient is stored; only the last two updates go together
+    ],
+)
+def test_updates_of_small_layers_are_one_render_pass(
+    browser_page: BrowserPage, sizes: tuple[int, ...], rows: int, passes: int
+):
+    """A step binds as few framebuffers as its draws depend on each other's results."""
+    got = measure(browser_page, mlp(sizes, "bce", steps=40), rows, steps=20, warmup=20)
+    for flight in got["flights"]:
+        assert flight["passes"] == flight["calls"]["bindFramebuffer"] == passes * flight["count"] + 1
+
+
 def test_telemetry_is_read_in_bursts_without_waiting(browser_page: BrowserPage):
     """No read into client memory; buffers, fences and error checks once a burst, not once a step; none stays."""
     spec = mlp((2, 32, 1), "bce", steps=3000)

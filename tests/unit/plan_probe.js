@@ -31,17 +31,21 @@ export function groups(spec, labels) {
  */
 export function lowered(spec, labels, limits, rows) {
   const plan = planOf(spec, labels);
-  const { textures, bytes, places, phases, gathers, reductions, sizes } = lower(plan, limits, rows);
+  const { textures, slots, training, bytes, places, phases, gathers, reductions, sizes } = lower(plan, limits, rows);
   const all = { ...phases, epoch: [gathers.epoch], stage: [gathers.stage], reductions: [Object.values(reductions).map(({ draw }) => draw)] };
   return {
     textures,
+    slots,
     bytes,
     sizes,
-    lifetimes: Object.fromEntries(plan.phases.train.lifetimes),
+    order: training.groups.map(({ kernel, ops, inputs, outputs }) => ({
+      kernel, inputs: Object.values(inputs), outputs: Object.values(outputs), parameter: ops.find(({ type }) => type === "update")?.inputs.w ?? null,
+    })),
+    lifetimes: Object.fromEntries(training.lifetimes),
     places: Object.fromEntries([...places].map(([name, { slots, layout }]) => [name, { slots, layout }])),
     draws: Object.entries(all).flatMap(([phase, list]) =>
-      list.flat().map(({ source, reads, writes, width, height }) => ({
-        phase, shader: source.shader, width, height, domain: source.domain,
+      list.flat().map(({ source, reads, writes, y, width, height }) => ({
+        phase, shader: source.shader, y, width, height, domain: source.domain,
         reads: reads.map(({ slots }) => slots),
         writes: writes.map(({ slots, layers }, i) => ({ slots, layers, targets: source.writes[i].targets })),
       })),

@@ -73,6 +73,17 @@ def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, train: di
         ([300, 7], 257, 1, "bce", ADAM, 0.5, 7),
         ([10, 2000, 2], 200, 16, "softmax_cross_entropy", ADAM, 0.2, None),
         ([30, 16, 16, 16, 16, 16, 1], 569, 64, "bce", ADAM, 0.25, None),
+        (
+            [30, *[16] * 10, 1],
+            2000,
+            512,
+            "mse",
+            SGD,
+            0.2,
+            None,
+        ),  # small gradients that live on for the updates
+        ([30, *[16] * 10, 1], 2000, 600, "mse", ADAM, 0, None),
+        ([13, 128, 64, 32, 16, 1], 506, 32, "mse", ADAM, 0.2, None),  # weights of all widths in one texture
         ([784, 10], 600_000, 128, "softmax_cross_entropy", ADAM, 0.1, None),  # streamed
         ([2, 10], 40_000_000, 100, "softmax_cross_entropy", SGD, 0, None),
         ([5000, 2], 100_000, 60_000, "mse", SGD, 0.1, 2),  # a ring of all two batches

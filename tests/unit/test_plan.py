@@ -194,6 +194,7 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
         "maxDrawBuffers": draw(st.sampled_from([3, 4, 6, 8])),
         "maxTextureSize": draw(st.sampled_from([2048, 8192, 16384])),
         "maxArrayLayers": draw(st.sampled_from([256, 2048])),
+        "software": draw(st.booleans()),
     }
     rows = {"total": total, "train": total - validation, "validation": validation, "batch": batch}
     return spec, labels, limits, rows
@@ -205,23 +206,37 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
     """No draw reads what it writes, every target is large enough and allowed, and no live tensor is overwritten."""
     spec, labels, limits, rows = net
     got = call(PROBE, "lowered", spec, labels, limits, rows)
-    textures = got["textures"]
+    textures, slots = got["textures"], got["slots"]
     for texture in textures:
         assert max(texture["width"], texture["height"]) <= limits["maxTextureSize"]
         assert texture["layers"] <= limits["maxArrayLayers"]
+    for slot in slots:
+        texture = textures[slot["texture"]]
+        assert slot["width"] <= texture["width"]
+        assert slot["y"] + slot["height"] <= texture["height"]
+        assert (slot["layers"], slot["int"]) == (texture["layers"], texture["int"])
+    for one, other in combinations(slots, 2):
+        if one["texture"] == other["texture"]:
+            above, below = sorted((one, other), key=lambda slot: slot["y"])
+            assert above["y"] + above["height"] <= below["y"], "regions of a texture overlap"
     for draw in got["draws"]:
         assert sum(write["targets"] for write in draw["writes"]) <= limits["maxDrawBuffers"]
         for parity in (0, 1):
-            written = {write["slots"][parity] for write in draw["writes"]}
-            assert not written & {slots[parity] for slots in draw["reads"]}, (
+            written = {slots[write["slots"][parity]]["texture"] for write in draw["writes"]}
+            assert not written & {slots[read[parity]]["texture"] for read in draw["reads"]}, (
                 f"{draw['shader']} reads what it writes"
             )
         for write in draw["writes"]:
             for slot in write["slots"]:
-                assert textures[slot]["width"] >= draw["width"]
-                assert textures[slot]["height"] >= draw["height"]
+                assert slots[slot]["y"] == draw["y"]
+                assert slots[slot]["width"] >= draw["width"]
+                assert slots[slot]["height"] >= draw["height"]
         if draw["phase"] != "reductions":
             assert draw["width"] * draw["height"] >= draw["domain"]["texels"]
+    made: set[str] = set()
+    for group in got["order"]:
+        assert {name for name in group["inputs"] if name in got["lifetimes"]} <= made
+        made |= set(group["outputs"])
     for (one, a), (other, b) in combinations(got["lifetimes"].items(), 2):
         if set(got["places"][one]["slots"]) & set(got["places"][other]["slots"]):
             assert a["last"] < b["first"] or b["last"] < a["first"], f"{one} and {other}"
@@ -232,6 +247,58 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
     assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
     assert sizes["batch"] >= rows["batch"]
     assert sizes["ring"] == math.ceil(rows["train"] / rows["batch"])
+
+
+def order_of(
+    sizes: tuple[int, ...], batch: int, *, software: bool, **net: Any
+) -> tuple[list[str], list[set[str]]]:
+    """What the groups of a step update, or else make first; and which parameters share textures."""
+    limits = {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256, "software": software}
+    rows = {"total": batch, "train": batch, "validation": 0, "batch": batch}
+    got = call(PROBE, "lowered", mlp(sizes, **net), "values", limits, rows)
+    parameters = [group["parameter"] for group in got["order"] if group["parameter"]]
+    homes: dict[int, set[str]] = {}
+    for name in parameters:
+        homes.setdefault(got["slots"][got["places"][name]["slots"][0]]["texture"], set()).add(name)
+    order = [group["parameter"] or group["outputs"][0] for group in got["order"]]
+    return order, [names for names in homes.values() if len(names) > 1]
+
+
+HIDDEN = ["dense_1.y", "dense_2.y", "loss"]
+
+
+@pytest.mark.parametrize("software", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "batch", "order"),
+    [
+        ((2, 32, 1), 100, ["loss", "dense_2", "dense_1"]),
+        ((2, 32, 32, 1), 100, [*HIDDEN, "d(dense_2.z)", "d(dense_1.z)", "dense_3", "dense_2", "dense_1"]),
+        # Activations too large to be kept for longer than they are anyway.
+        ((2, 256, 256, 1), 500, [*HIDDEN, "d(dense_2.z)", "dense_3", "d(dense_1.z)", "dense_2", "dense_1"]),
+    ],
+)
+def test_updates_of_small_parameters_wait_for_one_another(
+    sizes: tuple[int, ...], batch: int, order: list[str], software: bool
+):
+    """They share a texture, and come behind what makes the gradients that others need."""
+    got, shared = order_of(sizes, batch, software=software)
+    assert got == order
+    assert shared == [{name for name in order if "." not in name and name != "loss"}]
+
+
+def test_what_shares_no_texture_keeps_its_place():
+    """Parameters that take longer to write than a pass takes to begin; on a CPU those whose programs others have too."""
+    alike = (30, 16, 16, 16, 1)
+    assert order_of(alike, 64, software=False)[1] == [{"dense_1", "dense_2", "dense_3", "dense_4"}]
+    assert order_of(alike, 64, software=True)[1] == [{"dense_1", "dense_4"}]
+    large = (300, 300, 300, 1)
+    order, shared = order_of(large, 16, software=False)
+    assert shared == []
+    assert order == [*HIDDEN, "d(dense_2.z)", "dense_3", "d(dense_1.z)", "dense_2", "dense_1"]
+    # With Adam's states three times as much is written.
+    sizes = (2, 256, 256, 1)
+    assert order_of(sizes, 500, software=False, optimizer="sgd")[1] == [{"dense_1", "dense_2", "dense_3"}]
+    assert order_of(sizes, 500, software=False, optimizer="adam")[1] == [{"dense_1", "dense_3"}]
 
 
 # ---- layout ---------------------------------------------------------------------------------------------------------

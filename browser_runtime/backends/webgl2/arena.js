@@ -1,18 +1,23 @@
-// Arena: assigns tensors to textures so that tensors that are never alive together share one. Pure arithmetic.
+// Arena: assigns tensors to textures so that tensors that are never alive together share one place. Pure arithmetic.
 import { EngineError } from "../../errors.js";
-import { extent } from "./layout.js";
+import { extent, stackedSize } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 
+/** A texture array. @typedef {{width: number, height: number, layers: number, int: boolean}} Texture */
+
 /**
- * A texture of the arena; one texture array each. A folded one's width is a power of two.
- * @typedef {{width: number, height: number, layers: number, folded: boolean, int: boolean}} Slot
+ * Where a tensor lies, or several that are never alive together: all of a texture, or `height` of its lines from line `y` on. A folded one's width
+ * is a power of two.
+ * @typedef {Texture & {texture: number, y: number, folded: boolean}} Slot
  */
 
 export class Arena {
   /** @param {number} maxSize MAX_TEXTURE_SIZE */
   constructor(maxSize) {
     this.maxSize = maxSize;
+    /** @type {Texture[]} */
+    this.textures = [];
     /** @type {Slot[]} */
     this.slots = [];
   }
@@ -31,7 +36,31 @@ export class Arena {
         field: name,
       });
     }
-    this.slots.push({ width: size.width, height: size.height, layers: layout.layers, folded: layout.folded, int });
+    const texture = { width: size.width, height: size.height, layers: layout.layers, int };
+    this.textures.push(texture);
+    return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
+  }
+
+  /**
+   * A texture of their own for tensors that live together, one below the other.
+   * @param {{name: string, layout: Layout}[]} tensors of as many layers each; several only where regions.js says so
+   * @returns {number[]} their slots
+   */
+  stack(tensors) {
+    if (tensors.length === 1) return [this.own(tensors[0].name, tensors[0].layout)];
+    const { layers } = tensors[0].layout;
+    const sizes = tensors.map(({ layout }) => /** @type {{width: number, height: number}} */ (extent(layout, this.maxSize)));
+    this.textures.push({ ...stackedSize(sizes), layers, int: false });
+    let y = 0;
+    return sizes.map(({ width, height }, i) => {
+      y += height;
+      return this.add({ width, height, layers, int: false, texture: this.textures.length - 1, y: y - height, folded: tensors[i].layout.folded });
+    });
+  }
+
+  /** @param {Slot} slot */
+  add(slot) {
+    this.slots.push(slot);
     return this.slots.length - 1;
   }
 
@@ -64,7 +93,7 @@ export class Arena {
 
   /** Bytes of all textures: RGBA32F or RGBA32UI 16 a texel, R32I 4. */
   get bytes() {
-    return this.slots.reduce((sum, { width, height, layers, int }) => sum + width * height * layers * (int ? 4 : 16), 0);
+    return this.textures.reduce((sum, { width, height, layers, int }) => sum + width * height * layers * (int ? 4 : 16), 0);
   }
 }
 

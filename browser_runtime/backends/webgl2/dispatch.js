@@ -9,20 +9,20 @@ import { slotOf } from "./tensors.js";
  * A draw with its GL objects, for each state of the two clocks (Tensors.state): `framebuffers` hold one each, or one for each batch in flight.
  * `textures[state][i]` is bound to `units[i]`.
  * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: WebGLTexture[][], framebuffers: WebGLFramebuffer[][],
- *   perSlot: boolean, width: number, height: number}} Dispatch
+ *   perSlot: boolean, y: number, width: number, height: number}} Dispatch
  */
 
 /** Texture units that every device has. */
 const UNITS = 16;
 
-/** Makes the dispatches of an executable, and owns their framebuffers. */
+/** Makes the dispatches of an executable, and owns their framebuffers: one for the same render targets, so that draws into them are one pass. */
 export class Dispatches {
   /** @param {Device} device @param {Tensors} tensors */
   constructor(device, tensors) {
     this.device = device;
     this.tensors = tensors;
-    /** @type {WebGLFramebuffer[]} */
-    this.framebuffers = [];
+    /** By their render targets. @type {Map<string, WebGLFramebuffer>} */
+    this.framebuffers = new Map();
     /** The unit that a texture, or the pair that takes turns, keeps from draw to draw, so that it is bound once. @type {Map<number, number>} */
     this.units = new Map();
   }
@@ -34,15 +34,11 @@ export class Dispatches {
     gl.useProgram(program);
     draw.reads.forEach(({ name }, i) => gl.uniform1i(gl.getUniformLocation(program, `u${name}`), units[i]));
     const states = [0, 1, 2, 3];
-    // States in which the same textures are written share their framebuffers.
-    const written = states.map((state) => draw.writes.map((write) => slotOf(write, state)).join());
-    /** @type {WebGLFramebuffer[][]} */
-    const made = states.map(() => []);
     return {
       program, draw, units,
-      textures: states.map((state) => draw.reads.map((read) => this.tensors.textures[slotOf(read, state)])),
-      framebuffers: states.map((state) => made[written.indexOf(written[state])]),
-      perSlot: draw.writes.some(({ layers }) => layers === "slot"), width: draw.width, height: draw.height,
+      textures: states.map((state) => draw.reads.map((read) => this.tensors.texture(slotOf(read, state)))),
+      framebuffers: states.map(() => []),
+      perSlot: draw.writes.some(({ layers }) => layers === "slot"), y: draw.y, width: draw.width, height: draw.height,
     };
   }
 
@@ -51,7 +47,7 @@ export class Dispatches {
     /** @type {number[]} */
     const taken = [];
     for (const { slots } of draw.reads) {
-      const key = Math.min(...slots);
+      const key = Math.min(...slots.map((slot) => this.tensors.lowered.slots[slot].texture));
       if (!this.units.has(key)) this.units.set(key, this.units.size % UNITS);
       let unit = /** @type {number} */ (this.units.get(key));
       while (taken.includes(unit)) unit = (unit + 1) % UNITS;
@@ -62,22 +58,24 @@ export class Dispatches {
 
   /** The framebuffer of a dispatch, made when it is first needed. @param {Dispatch} dispatch @param {number} state @param {number} slot */
   framebuffer(dispatch, state, slot) {
-    const index = dispatch.perSlot ? slot : 0;
-    const made = dispatch.framebuffers[state];
-    if (made[index] === undefined) {
-      const targets = dispatch.draw.writes.flatMap((write) => {
-        const { layers } = write;
-        const texture = this.tensors.textures[slotOf(write, state)];
-        return layers === "slot" ? [{ texture, layer: slot }] : Array.from({ length: layers }, (_, layer) => ({ texture, layer }));
-      });
-      made[index] = this.device.createFramebuffer(targets);
-      this.framebuffers.push(made[index]);
-    }
-    return made[index];
+    return (dispatch.framebuffers[state][dispatch.perSlot ? slot : 0] ??= this.framebufferOf(dispatch.draw, state, slot));
+  }
+
+  /** @param {Draw} draw @param {number} state @param {number} slot */
+  framebufferOf({ writes }, state, slot) {
+    const { slots } = this.tensors.lowered;
+    const targets = writes.flatMap((write) => {
+      const { texture } = slots[slotOf(write, state)];
+      return write.layers === "slot" ? [{ texture, layer: slot }] : Array.from({ length: write.layers }, (_, layer) => ({ texture, layer }));
+    });
+    const key = targets.map(({ texture, layer }) => `${texture}.${layer}`).join();
+    const made = this.framebuffers.get(key) ?? this.device.createFramebuffer(targets.map(({ texture, layer }) => ({ texture: this.tensors.textures[texture], layer })));
+    this.framebuffers.set(key, made);
+    return made;
   }
 
   dispose() {
-    for (const framebuffer of this.framebuffers) this.device.deleteFramebuffer(framebuffer);
-    this.framebuffers = [];
+    for (const framebuffer of this.framebuffers.values()) this.device.deleteFramebuffer(framebuffer);
+    this.framebuffers.clear();
   }
 }

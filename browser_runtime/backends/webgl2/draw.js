@@ -20,7 +20,7 @@ import { ceilDiv } from "./layout.js";
  * @property {KernelSource} source
  * @property {{name: string, slots: [number, number], clock?: "batch"}[]} reads
  * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
- * @property {number} width @property {number} height of the viewport
+ * @property {number} y first line of the viewport @property {number} width @property {number} height
  */
 
 /**
@@ -31,8 +31,11 @@ import { ceilDiv } from "./layout.js";
 /** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @returns {KernelRead[]} */
 const fetched = (reads) => reads.flatMap((read) => (read.computed ? fetched(read.computed.inner) : [read]));
 
-/** The first of the reads that fetches from the same textures: they share its sampler. @param {KernelRead[]} reads @param {KernelRead} read */
-const samplerOf = (reads, { place }) => /** @type {KernelRead} */ (reads.find((other) => other.place.slots.join() === place.slots.join())).name;
+/** The first of the reads that fetches from the same textures: they share its sampler. @param {Arena} arena @param {KernelRead[]} reads @param {KernelRead} read */
+function samplerOf({ slots }, reads, { place }) {
+  const textures = (/** @type {Place} */ { slots: [even, odd] }) => `${slots[even].texture} ${slots[odd].texture}`;
+  return /** @type {KernelRead} */ (reads.find((other) => textures(other.place) === textures(place))).name;
+}
 
 /** Computed reads, each behind those that it is computed from. @param {KernelRead[]} reads @returns {import("./shader_source.js").ComputedRead[]} */
 const computedOf = (reads) =>
@@ -55,16 +58,19 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain 
       defines,
       reads: fetches.map((read) => {
         const { name, place, type } = read;
-        const { width, height } = arena.slots[place.slots[0]];
-        return { name, sampler: samplerOf(fetches, read), layout: place.layout, width, height, fed: place.fed, type };
+        const { texture, y, width: line } = arena.slots[place.slots[0]];
+        const { width, height } = arena.textures[texture];
+        return { name, sampler: samplerOf(arena, fetches, read), layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type };
       }),
       computed: computedOf(reads),
       writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
       domain,
       width: target.width,
+      y: target.y,
     },
-    reads: fetches.filter((read) => samplerOf(fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
+    reads: fetches.filter((read) => samplerOf(arena, fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
     writes: writes.map((/** @type {any} */ { slots, layers, clock }) => ({ slots, layers, clock })),
+    y: target.y,
     width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
     height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
   };

@@ -94,7 +94,7 @@ export class Executable {
       this.steps.bind(0);
       gl.useProgram(dispatch.program);
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
-      gl.viewport(0, 0, 1, 1);
+      gl.viewport(0, dispatch.y, 1, 1);
       this.bindTextures(dispatch);
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
@@ -154,11 +154,18 @@ export class Executable {
   run(dispatches, slot) {
     const { gl } = this;
     const { bound, state } = this.tensors;
+    /** @type {WebGLFramebuffer|null} */
+    let framebuffer = null;
     for (let d = 0; d < dispatches.length; d++) {
       const dispatch = dispatches[d];
       gl.useProgram(dispatch.program);
-      gl.bindFramebuffer(gl.FRAMEBUFFER, dispatch.framebuffers[state][dispatch.perSlot ? slot : 0] ?? this.dispatches.framebuffer(dispatch, state, slot));
-      gl.viewport(0, 0, dispatch.width, dispatch.height);
+      const target = dispatch.framebuffers[state][dispatch.perSlot ? slot : 0] ?? this.dispatches.framebuffer(dispatch, state, slot);
+      if (target !== framebuffer) {
+        gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+        framebuffer = target;
+        this.glCalls += 1;
+      }
+      gl.viewport(0, dispatch.y, dispatch.width, dispatch.height);
       const textures = dispatch.textures[state];
       for (let i = 0; i < textures.length; i++) {
         const unit = dispatch.units[i];
@@ -169,7 +176,7 @@ export class Executable {
         this.glCalls += 2;
       }
       gl.drawArrays(gl.TRIANGLES, 0, 3);
-      this.glCalls += 4;
+      this.glCalls += 3;
     }
   }
 

@@ -9,19 +9,24 @@
  * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT: 1 is the least
  * to compile.
  * `texels`: of a row whose products a product fetches at once, a power of two.
- * `slots`: batches in flight whose row losses are kept until one draw sums them all.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number}} RowsWanted
+ * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
+ * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
+ * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
+ * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number,
+ *   regions?: {texels: number, alike: boolean}}} RowsWanted
  */
 
 /**
  * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
  * and has fragments enough of a large one to share more fetches among 8 rows; it waits less for samples that are fetched at once, where a CPU
- * only compiles longer; and its steps are so short that summing the losses of 32 at a time instead of 64 would cost a tenth of them.
+ * only compiles longer; and its steps are so short that summing the losses of 32 at a time instead of 64 would cost a tenth of them. It waits 5 us
+ * and more for a render pass that depends on another one, as long as it takes to write 17,500 texels, and has many cores that compile; on a CPU a
+ * step of two passes instead of three takes a tenth less, but each program 0.05 to 0.1 s.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
-  software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32 },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, texels: 2, slots: 64 },
+  software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true } },
 };
 /** Fragments of a draw below which they are few, and from which on they are many. */
 const FEW_FRAGMENTS = 128;

@@ -83,6 +83,12 @@ export function extent({ texels, texelsPerRow, groups, folded }, maxSize) {
   return width <= maxSize ? { width, height: ceilDiv(texels, width) } : null;
 }
 
+/** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
+export const stackedSize = (sizes) => ({
+  width: Math.max(...sizes.map(({ width }) => width)),
+  height: sizes.reduce((sum, { height }) => sum + height, 0),
+});
+
 /** Bytes of a texture for each layout; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
 export function bytesOf(layouts, maxSize) {
   return layouts.reduce((sum, layout) => {

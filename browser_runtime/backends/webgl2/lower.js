@@ -2,12 +2,14 @@
 import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
-import { ROWS, rowsFor } from "./fragment_rows.js";
+import { ROWS } from "./fragment_rows.js";
 import { MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
 import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
-import { Lowering, tensorOf } from "./lowering.js";
+import { Lowering } from "./lowering.js";
+import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
+import { parameterTextures, updatedAtOnce } from "./regions.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -25,6 +27,8 @@ export const TELEMETRY_LINES = 24;
 /** Batches in flight of an evaluation: as many as it has, from a few to many. */
 const FEW_SLOTS = 8;
 const MAX_SLOTS = 32;
+/** Bytes of a batched tensor that may live up to the end of a step, so that updates wait for one another. */
+const SMALL_BYTES = 64 << 10;
 /** Texels of row losses that one fragment sums. */
 const TEXELS_OF_PART = 4096;
 
@@ -40,11 +44,13 @@ const TEXELS_OF_PART = 4096;
 
 /**
  * @typedef {object} Lowered
- * @property {import("./arena.js").Slot[]} textures
+ * @property {import("./arena.js").Texture[]} textures
+ * @property {import("./arena.js").Slot[]} slots where in them
  * @property {number} bytes of all textures
  * @property {Map<string, Place>} places
  * @property {{name: string, values: number[]}[]} constants what they hold
- * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group of the plan, its draws
+ * @property {import("../../plan/plan.js").Phase} training the plan's, its groups in the order in which they are drawn
+ * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group, its draws
  * @property {number} updatesFrom the first group of training that waits for a step's last batch; beyond the last where none does
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {string[]} fed names of what comes with the data
@@ -105,9 +111,9 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   };
   const data = (/** @type {string} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
   const epoch = (/** @type {string} */ name, /** @type {number} */ count) => layoutFor({ rows: count * batch, ...columns[name], layers });
-  const textures = fedNames.flatMap((name) => [data(name), epoch(name, batches)]);
+  const dataTextures = fedNames.flatMap((name) => [data(name), epoch(name, batches)]);
   const residentBytes = limits.residentBytes ?? RESIDENT_BYTES;
-  const streamed = bytesOf(textures, limits.maxTextureSize) > residentBytes;
+  const streamed = bytesOf(dataTextures, limits.maxTextureSize) > residentBytes;
   const heldBytes = 4 * rows.total * Object.values(columns).reduce((sum, { columns: each }) => sum + each, 0);
   if (streamed && heldBytes > MAX_HELD_BYTES) {
     throw new EngineError("too_large", `data: ${rows.total} rows are ${heldBytes} bytes, which do not fit textures; at most ${MAX_HELD_BYTES} are held outside of them`, { field: "data" });
@@ -127,17 +133,14 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   if (outputs > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
-  for (const { tensor, bias, trainable } of plan.parameters) {
-    const { shape } = tensorOf(plan.phases.train, tensor);
-    const matrix = matrixOf(shape);
-    const layers = rowsPerFragment(rowsFor(wanted.weight, matrix.rows, ceilDiv(matrix.columns, 4)), limits.maxDrawBuffers, { outputs });
-    const layout = layoutFor({ ...matrix, layers, bias });
-    if (!trainable) {
-      own(tensor, layout);
-      continue;
-    }
-    for (const name of [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]) {
-      put(name, { slots: [arena.own(name, layout), arena.own(name, layout)], layout, fed: false });
+  const textures = parameterTextures(plan, limits, wanted, outputs);
+  for (const members of textures) {
+    const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
+    const [{ parameter: { trainable } }] = members;
+    for (const state of ["", ...(trainable ? plan.states.map((name) => `.${name}`) : [])]) {
+      const even = stack(state);
+      const odd = trainable ? stack(state) : even;
+      members.forEach(({ parameter: { tensor }, layout }, i) => put(`${tensor}${state}`, { slots: [even[i], odd[i]], layout, fed: false }));
     }
   }
   // Gradients that are added up over the batches of a step: what one batch writes the next one reads.
@@ -156,15 +159,23 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const constants = [...plan.phases.train.tensors.values()].filter(({ kind }) => kind === "constant");
   for (const { name, shape } of constants) own(name, layoutFor({ rows: 1, ...columnsOf(shape), layers: 1 }));
 
+  // Updates into one texture wait for one another, so that they are one render pass.
+  const together = new Set(textures.filter(({ length }) => length > 1).flatMap((members) => members.map(({ parameter }) => parameter.tensor)));
+  const isSmall = (/** @type {string} */ name) => {
+    const { shape, batched } = /** @type {import("../../nn/graph.js").Tensor} */ (plan.phases.train.tensors.get(name));
+    return batched && layoutFor({ rows: batch, ...columnsOf(shape), layers: 1 }).texels * 16 <= SMALL_BYTES;
+  };
+  const training = delayUpdates(plan.phases.train, (group) => together.has(updatedAtOnce(group) ?? ""), isSmall);
+
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
-  const updatesFrom = plan.phases.train.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
+  const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
 
   /** @type {number[]} */
   const shared = [];
   const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {"epoch"|"stage"} */ source, mostSlots = wanted.slots ?? MAX_SLOTS) => {
     const fixed = new Map(places);
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
-    const phase = plan.phases[name];
+    const phase = name === "train" ? training : plan.phases[name];
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({ arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows: alignedRows, shared, fixed, phase });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
@@ -218,11 +229,13 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   requireTargets(Object.values(phases).flat(2), limits.maxDrawBuffers);
 
   return {
-    textures: arena.slots,
+    textures: arena.textures,
+    slots: arena.slots,
+    training,
     bytes: arena.bytes,
     places,
     phases,
-    updatesFrom: accumulates ? updatesFrom : plan.phases.train.groups.length,
+    updatesFrom: accumulates ? updatesFrom : training.groups.length,
     constants: constants.map(({ name, values = [] }) => ({ name, values })),
     gathers: streamed ? { epoch: [], stage: [] } : { epoch: fedNames.map((name) => gather(name, "epoch")), stage: fedNames.map((name) => gather(name, "stage")) },
     fed: fedNames,

@@ -10,6 +10,7 @@ import { EngineError } from "../../errors.js";
  * @property {string} [sampler] name of an earlier read of the same texture
  * @property {Layout} layout
  * @property {number} width @property {number} height of the texture
+ * @property {{y: number, width: number}} [region] its first line there and how long its lines are, where it has not the whole texture
  * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
  * @property {"float"|"int"} [type] "int" for row numbers
  */
@@ -28,7 +29,7 @@ import { EngineError } from "../../errors.js";
  * @property {ComputedRead[]} computed
  * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
- * @property {number} width of the render targets
+ * @property {number} width of the render targets, or of their lines that are written @property {number} [y] the first of these
  */
 
 /** @typedef {{format: "rgba32f"|"rgba32ui", fetch: "texture"|"texelFetch"}} Dialect */
@@ -50,7 +51,7 @@ export function kernelText(kernel, files, dialect) {
     "precision highp usampler2DArray;",
     "precision highp isampler2DArray;",
     ...Object.entries(kernel.defines).map(([name, value]) => `#define ${name} ${value}`),
-    ...domainText(kernel.domain, kernel.width),
+    ...domainText(kernel),
     ...writesText(kernel.writes, dialect),
   ];
   /** @type {string[]} */
@@ -95,14 +96,15 @@ const log2 = (/** @type {number} */ n) => Math.round(Math.log2(n));
 /** Quotient and remainder of a number that is not negative: a software renderer divides integers one by one. @param {string} a @param {number} b */
 const divided = (a, b) => (b === 2 ** log2(b) ? [`${a} >> ${log2(b)}`, `${a} & ${b - 1}`] : [`${a} / ${b}`, `${a} % ${b}`]);
 
-/** ROWS rows and 4 columns a fragment; where the fragment stands: its row group and column texel. @param {Layout} domain @param {number} width */
-function domainText(domain, width) {
+/** ROWS rows and 4 columns a fragment; where the fragment stands: its row group and column texel. @param {KernelSource} kernel */
+function domainText({ domain, width, y = 0 }) {
   const rows = Array.from({ length: domain.layers }, (_, i) => `F(${i})`);
+  const line = y === 0 ? "int(gl_FragCoord.y)" : `(int(gl_FragCoord.y) - ${y})`;
   const place = domain.folded
     ? // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
-      `int t = min((int(gl_FragCoord.y) << ${log2(width)}) | int(gl_FragCoord.x), ${domain.texels - 1}); ` +
+      `int t = min((${line} << ${log2(width)}) | int(gl_FragCoord.x), ${domain.texels - 1}); ` +
       `return ivec2(${divided("t", domain.texelsPerRow).join(", ")});`
-    : "return ivec2(gl_FragCoord.yx);";
+    : `return ivec2(${line}, int(gl_FragCoord.x));`;
   return [
     `#define ROWS ${domain.layers}`,
     `#define EACH_ROW(F) ${rows.join(" ")}`,
@@ -148,11 +150,13 @@ const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns
  * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
-function readText({ name, sampler: owner = name, layout, width, height, fed, type = "float" }, { format, fetch }) {
+function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float" }, { format, fetch }) {
   const { folded, layers, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
-  const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${width - 1}, t >> ${log2(width)});` : "ivec2 at = ivec2(n, base);";
+  const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : "ivec2 at = ivec2(n, base);";
+  // Bases are counted from the texture's first texel or line, so that a region costs its fetches nothing.
+  const origin = folded ? region.y * region.width : region.y;
   // Integer coordinates; `texture` is faster on some drivers, and a texel's centre is never near its border.
   const point =
     fetch === "texture"
@@ -163,7 +167,7 @@ function readText({ name, sampler: owner = name, layout, width, height, fed, typ
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
     `#define ${name}_layer(row) ((row) & ${layers - 1})`,
-    `#define ${name}_group(group) ((group)${folded ? ` * ${texelsPerRow}` : ""})`,
+    `#define ${name}_group(group) ((group)${folded ? ` * ${texelsPerRow}` : ""}${origin === 0 ? "" : ` + ${origin}`})`,
     `#define ${name}_base(row) ${name}_group(((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)})`,
     `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
     `#define ${name}_Row ivec2`,

@@ -28,6 +28,11 @@ export class Tensors {
     this.readers = new Map();
   }
 
+  /** @param {number} slot */
+  texture(slot) {
+    return this.textures[this.lowered.slots[slot].texture];
+  }
+
   /** Of both clocks: what tells which textures are read and written. */
   get state() {
     return this.parity | (this.half << 1);
@@ -81,12 +86,12 @@ export class Tensors {
   writeStage(name, values) {
     const { slots, layout } = this.place(fedAt("stage", name));
     const rows = values.length / layout.columns;
-    this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.textures[slots[0]]));
+    this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.slots[slots[0]]));
   }
 
   /** Uploads consecutive texels of a layer of a folded texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer] */
   upload(slot, first, texels, int, layer = 0) {
-    const { width } = this.lowered.textures[slot];
+    const { width } = this.lowered.slots[slot];
     const lanes = int ? 1 : 4;
     const count = texels.length / lanes;
     for (let done = 0; done < count; ) {
@@ -102,41 +107,41 @@ export class Tensors {
   }
 
   /**
-   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box
+   * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box within the slot
    * @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer]
    */
   uploadBox(slot, { x, y, width, height }, texels, int, layer = 0) {
     const { gl, device } = this;
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture(slot));
     this.bound[0] = null;
     const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer();
     const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, format, type, view);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, this.lowered.slots[slot].y + y, layer, width, height, 1, format, type, view);
   }
 
   /** @param {number} slot @param {Float32Array} texels [layers, height, width, 4] */
   uploadAll(slot, texels) {
     const { gl, device } = this;
-    const { width, height, layers } = this.lowered.textures[slot];
+    const { y, width, height, layers } = this.lowered.slots[slot];
     const { format, type, view } = device.transfer(texels.buffer);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.textures[slot]);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture(slot));
     this.bound[0] = null;
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, 0, width, height, layers, format, type, /** @type {any} */ (view));
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, y, 0, width, height, layers, format, type, /** @type {any} */ (view));
   }
 
   /** @param {string} name a parameter, state or buffer @param {ArrayLike<number>} data @param {ArrayLike<number>|null} bias */
   writeParameter(name, data, bias) {
     const place = this.place(name);
     const { slots, layout } = place;
-    this.uploadAll(slotOf(place, this.state), pack(layout, data, bias, this.lowered.textures[slots[0]]));
+    this.uploadAll(slotOf(place, this.state), pack(layout, data, bias, this.lowered.slots[slots[0]]));
   }
 
   /**
    * Reads a tensor as it is now, synchronously.
    * @param {string} name @param {number} [parity] of the step whose value is wanted
-   * @returns {{data: Float32Array, bias: Float32Array|null, texels: Float32Array}} `texels`: all that the texture holds, padding too
+   * @returns {{data: Float32Array, bias: Float32Array|null, texels: Float32Array}} `texels`: all that its slot holds, padding too
    */
   readTensor(name, parity = this.parity) {
     const { gl, device } = this;
@@ -144,13 +149,13 @@ export class Tensors {
     const { layout } = place;
     // Both clocks turn where the other value is asked for.
     const slot = slotOf(place, this.state ^ (parity === this.parity ? 0 : 3));
-    const { width, height, layers } = this.lowered.textures[slot];
+    const { y, width, height, layers } = this.lowered.slots[slot];
     const texels = new Float32Array(layers * width * height * 4);
     for (let layer = 0; layer < layers; layer++) {
-      const framebuffer = device.createFramebuffer([{ texture: this.textures[slot], layer }]);
+      const framebuffer = device.createFramebuffer([{ texture: this.texture(slot), layer }]);
       const { format, type, view } = device.transfer(texels.buffer);
       const size = width * height * 4;
-      gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view).subarray(layer * size, (layer + 1) * size));
+      gl.readPixels(0, y, width, height, format, type, /** @type {any} */ (view).subarray(layer * size, (layer + 1) * size));
       device.deleteFramebuffer(framebuffer);
     }
     device.checkAlive();
@@ -166,7 +171,7 @@ export class Tensors {
   readEpoch(name, first, rows) {
     const { gl, device } = this;
     const { slots, layout } = this.place(fedAt("epoch", name));
-    const { width } = this.lowered.textures[slots[0]];
+    const { width } = this.lowered.slots[slots[0]];
     const [from, count] = [(first / layout.layers) * layout.texelsPerRow, Math.ceil(rows / layout.layers) * layout.texelsPerRow];
     const [top, bottom] = [Math.floor(from / width), Math.ceil((from + count) / width)];
     // A plain texture is as wide as a row, so that in both the texels of some groups follow each other.
@@ -174,7 +179,7 @@ export class Tensors {
     const texels = new Float32Array(layout.layers * count * 4);
     const { format, type, view } = device.transfer(lines.buffer);
     for (let layer = 0; layer < layout.layers; layer++) {
-      const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer }]);
+      const framebuffer = device.createFramebuffer([{ texture: this.texture(slots[0]), layer }]);
       gl.readPixels(0, top, width, bottom - top, format, type, /** @type {any} */ (view));
       device.deleteFramebuffer(framebuffer);
       const start = (from - top * width) * 4;
@@ -194,12 +199,12 @@ export class Tensors {
     const { gl, device } = this;
     const { slots, layout } = this.place(name);
     const { layers, columns, folded, texels, texelsPerRow, groups } = layout;
-    const texture = this.lowered.textures[slots[0]];
+    const texture = this.lowered.slots[slots[0]];
     // A texture that tensors share may be larger than this one.
     const width = folded ? Math.min(texture.width, texels) : texelsPerRow;
     const height = folded ? Math.ceil(texels / texture.width) : groups;
     if (!this.readers.has(name)) {
-      this.readers.set(name, Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.textures[slots[0]], layer }])));
+      this.readers.set(name, Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.texture(slots[0]), layer }])));
     }
     const reads = /** @type {WebGLFramebuffer[]} */ (this.readers.get(name)).map((framebuffer) => {
       gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
@@ -218,9 +223,9 @@ export class Tensors {
   readRows(name, rows) {
     const { gl, device } = this;
     const { slots, layout } = this.place(name);
-    const { width, height } = this.lowered.textures[slots[0]];
+    const { width, height } = this.lowered.slots[slots[0]];
     const texels = new Float32Array(width * height * 4);
-    const framebuffer = device.createFramebuffer([{ texture: this.textures[slots[0]], layer: 0 }]);
+    const framebuffer = device.createFramebuffer([{ texture: this.texture(slots[0]), layer: 0 }]);
     const { format, type, view } = device.transfer(texels.buffer);
     gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view));
     device.deleteFramebuffer(framebuffer);
@@ -247,7 +252,7 @@ export class Tensors {
 
   dispose() {
     for (const framebuffer of [...this.readers.values()].flat()) this.device.deleteFramebuffer(framebuffer);
-    this.textures.forEach((texture, slot) => this.device.deleteTexture(texture, this.lowered.textures[slot]));
+    this.textures.forEach((texture, i) => this.device.deleteTexture(texture, this.lowered.textures[i]));
     this.readers.clear();
     this.textures = [];
   }

@@ -1,0 +1,68 @@
+// Regions: which parameters share a texture, one below the other, so that the draws that update them are one render pass. Pure arithmetic.
+import { rowsFor } from "./fragment_rows.js";
+import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, stackedSize } from "./layout.js";
+
+/** @import { RowsWanted } from "./fragment_rows.js" */
+/** @import { Layout } from "./layout.js" */
+/** @import { Limits } from "./lower.js" */
+/** @import { Group } from "../../plan/fuse.js" */
+/** @import { Parameter } from "../../nn/model.js" */
+/** @import { Plan } from "../../plan/plan.js" */
+
+/** A parameter with its layout, which its states have too. @typedef {{parameter: Parameter, layout: Layout}} Laid */
+
+/** A texture may be so many times as large as those that its parameters would have alone: their widths differ. */
+const MOST_WASTE = 1.5;
+
+/** Groups that make no parts of a gradient, which an update would add: theirs can follow another's. */
+const UPDATED_AT_ONCE = ["affine_grad_weights", "update"];
+
+/** The parameter that a group updates, where its draw may follow others of its kind at once. @param {Group} group @returns {string|undefined} */
+export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kernel) ? ops.find(({ type }) => type === "update")?.inputs.w : undefined);
+
+/**
+ * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin.
+ * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
+ * @returns {Laid[][]}
+ */
+export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs) {
+  const matrixFor = (/** @type {Parameter} */ { tensor }) => matrixOf(train.tensors.get(tensor)?.shape ?? []);
+  const texelsOf = (/** @type {Parameter} */ parameter) => {
+    const { rows, columns } = matrixFor(parameter);
+    return rows * ceilDiv(columns, 4);
+  };
+  const laid = (/** @type {Parameter} */ parameter, /** @type {number} */ texels) => {
+    const layers = rowsPerFragment(rowsFor(wanted.weight, texels, 1), maxDrawBuffers, { outputs });
+    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize) };
+  };
+  const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
+  const atOnce = new Set(train.groups.map(updatedAtOnce));
+  const like = (/** @type {Parameter} */ a) => parameters.filter((b) => b.shape.join() === a.shape.join() && b.bias === a.bias);
+  const small = parameters.filter((p) => p.trainable && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
+  // Their fragments are drawn together, so how many there are counts together too.
+  const texels = small.reduce((sum, parameter) => sum + texelsOf(parameter), 0);
+  const shared = stacks(small.map((parameter) => laid(parameter, texels)), maxTextureSize);
+  const alone = parameters.filter((parameter) => !shared.flat().some((other) => other.parameter === parameter));
+  return [...shared, ...alone.map((parameter) => [laid(parameter, texelsOf(parameter))])];
+}
+
+/** Those that fit together, two at least, the widest first. @param {Laid[]} all of as many layers each @param {number} maxTextureSize @returns {Laid[][]} */
+function stacks(all, maxTextureSize) {
+  const area = (/** @type {{width: number, height: number}} */ { width, height }) => width * height;
+  const sized = all.flatMap((one) => {
+    const size = extent(one.layout, maxTextureSize);
+    return size ? [{ ...one, size }] : [];
+  });
+  /** @type {(typeof sized)[]} */
+  const textures = [];
+  for (const one of sized.sort((a, b) => b.size.width - a.size.width)) {
+    const home = textures.find((others) => {
+      const sizes = [...others, one].map(({ size }) => size);
+      const together = stackedSize(sizes);
+      return together.height <= maxTextureSize && area(together) <= MOST_WASTE * sizes.reduce((sum, size) => sum + area(size), 0);
+    });
+    if (home) home.push(one);
+    else textures.push([one]);
+  }
+  return textures.filter(({ length }) => length > 1);
+}
