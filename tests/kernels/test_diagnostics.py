@@ -111,11 +111,11 @@ PLANTED: list[tuple[str, str, str, str]] = [
     # file, what stands there, what is planted, the op in whose report it must show
     ("affine.frag.glsl", "total[i] += part[i];", "total[i] += 1.001 * part[i];", "affine"),
     ("affine.frag.glsl", "total[i] += bias;", "total[i] += .9 * bias;", "affine"),
-    ("lib/activation.glsl", "x[c] = CURVE(x[c]);", "x[c] = CURVE(.99 * x[c]);", "activation"),
+    ("lib/activation.glsl", "CURVE(x.x)", "CURVE(.99 * x.x)", "activation"),
     ("lib/activation.glsl", "gradient * ((1. - of) * (1. + of))", "gradient * (1. - of)", "activation_grad"),
     ("lib/softmax.glsl", "weight * tg_log1p(rest) + toward", "weight * tg_log1p(rest) + 1.01 * toward", "loss"),
     ("affine_grad_input.frag.glsl", "dot(d, w0), dot(d, w1)", "dot(d, w1), dot(d, w1)", "affine_grad_input"),
-    ("affine_grad_weights.frag.glsl", "part[0] += DY_at(gradient, column);", "part[0] -= DY_at(gradient, column);", "affine_grad_weights"),
+    ("affine_grad_weights.frag.glsl", "group == BIAS_GROUP ? 1. : x", "group == BIAS_GROUP ? -1. : x", "affine_grad_weights"),
     ("lib/optimizer.glsl", "v += uOneMinusBeta2 *", "v += .9 * uOneMinusBeta2 *", "update"),
     ("lib/optimizer.glsl", "change = uRate * (m /", "change = 1.1 * uRate * (m /", "update"),
 ]  # fmt: skip
