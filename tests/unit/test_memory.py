@@ -245,6 +245,16 @@ def graphs(draw: st.DrawFn) -> list[Layer]:
     batch=128,
     optimizer=ADAM,
 )
+# from 2,048 fragments on a GPU writes 8 rows a fragment, in textures of their own
+@example(
+    graph=[
+        concat(*["input"] * 3, name="a"),
+        conv(2, 1, "linear", padding="same", inputs=["a"]),
+    ],
+    rows=300,
+    batch=1,
+    optimizer=SGD,
+)
 # one of many inputs that nothing trains
 @example(graph=[concat(*["input"] * 8)], rows=1000, batch=200, optimizer=SGD)
 def test_no_graph_takes_more_than_the_estimate(

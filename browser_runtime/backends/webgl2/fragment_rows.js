@@ -28,7 +28,7 @@ export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
   gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true } },
 };
-/** Fragments of a draw below which they are few, and from which on they are many. */
+/** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */
 const FEW_FRAGMENTS = 128;
 const MANY_FRAGMENTS = 2048;
 /** Turns of a gradient's loop below which compiling it costs more than it does in thousands of steps. */
