@@ -13,7 +13,7 @@ from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.initial_weights import find_weights, fit_faults, shapes_of, tensors_of
 from texelgrad.inputs import TARGET
 from texelgrad.made_data import MadeData, describe
-from texelgrad.network import lookups
+from texelgrad.network import lookups, read_columns
 from texelgrad.normalize import inherit_faults
 from texelgrad.prediction import order_faults, prediction_faults
 from texelgrad.repository import datasets, get_job
@@ -109,7 +109,7 @@ def _reads_inputs(model: Model, fine_tune: FineTune, data: Data) -> bool:
     return (
         fine_tune.layers is None
         or data.normalize == "inherit"
-        or str(model.layers[0].name) in fine_tune.layers
+        or not read_columns(model.input, model.layers).isdisjoint(fine_tune.layers)
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from texelgrad.errors import Fault
 from texelgrad.inputs import NO_INPUTS, RESERVED, ModelInput, Shape, field_of, inputs_of
-from texelgrad.layers import ActivationLayer, Embedding, Flatten, Layer, Reshape
+from texelgrad.layers import ActivationLayer, Dense, Embedding, Flatten, Layer, Reshape
 from texelgrad.layers.base import KEEPS_INPUT, LayerShape, Refused, Trainable, Value, init_faults
 
 
@@ -76,6 +76,18 @@ def lookups(model_input: ModelInput, layers: Sequence[Layer]) -> dict[str, list[
             found.setdefault(source, []).append(index)
         origin[str(layer.name)] = source if isinstance(layer, Flatten | Reshape) else None
     return found
+
+
+def read_columns(model_input: ModelInput, layers: Sequence[Layer]) -> set[str]:
+    """Names of the layers for which the order of a table's columns matters: those that read them, before a dense layer mixes them."""
+    ordered = {*inputs_of(model_input)}
+    readers = set[str]()
+    for layer, names in zip(layers, _wiring(model_input, layers), strict=True):
+        if not ordered.isdisjoint(names):
+            readers.add(str(layer.name))
+            if not isinstance(layer, Dense):
+                ordered.add(str(layer.name))
+    return readers
 
 
 def normalize_faults(model_input: ModelInput, layers: Sequence[Layer], normalize: str) -> Iterator[Fault]:

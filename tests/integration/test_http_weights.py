@@ -369,6 +369,17 @@ def test_tuning_on_columns_in_another_order(client: FlaskClient, db: Database):
     }
     response = client.post("/v1/jobs", json=later)
     assert response.status_code == 202, response.text
+    for first in ({"type": "batch_norm"}, {"type": "dropout", "rate": 0.5}):  # leave each column where it is
+        layers = [first, {"type": "dense", "units": 1, "name": "dense_1"}]
+        response = client.post("/v1/jobs", json=later | {"model": {"input": [2], "layers": layers}})
+        assert fields(response) == ["data.dataset"]
+    layers = [
+        {"type": "dense", "units": 1, "name": "new"},
+        {"type": "dense", "units": 1, "name": "dense_1", "inputs": ["input"]},
+        {"type": "add", "inputs": ["new", "dense_1"]},
+    ]
+    response = client.post("/v1/jobs", json=later | {"model": {"input": [2], "layers": layers}})
+    assert fields(response) == ["data.dataset"]
 
 
 def test_many_columns_are_not_all_shown(client: FlaskClient):
