@@ -51,7 +51,7 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
 
 
 WARNINGS: Mapping[str, str] = {
-    "weights_not_finite": "With numerics.on_nonfinite: stop it would have ended at the first such loss.",
+    "weights_not_finite": "Lower the learning rate. With numerics.on_nonfinite: stop a run ends at the first loss that is NaN or infinite.",
     "predictions_not_finite": "The weights are not finite themselves, as the job that made them says, or its inputs are too large.",
 }
 """What to do about what a page warns of, by its code."""

@@ -140,8 +140,8 @@ async def serve(
 
     async def fail(why: str) -> None:
         """Report a death; what Chromium logged before may say more and is mostly noise, so it goes to the job's log alone."""
-        if lines := browser.last_lines():
-            for line in lines:
+        if said := browser.last_lines():
+            for line in said:
                 keep("debug", f"Chromium: {line}")
             await kept()  # before the attempt has ended
         reporter.emit("failed", code=Cause.PAGE_CRASHED, message=why, failure={})
