@@ -6,13 +6,19 @@ import { Session } from "./session.js";
 export class Engine {
   /**
    * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options
+   * @throws {EngineError} shader_error where the bundle can't be had; what Device throws
    */
   static async create({ shaderUrl, device = {} }) {
     // While the context is made.
     const shaders = fetchShaders(shaderUrl);
     shaders.catch(() => {}); // awaited below, unless there is no context
     const made = new Device({}, device);
-    made.shaders = await shaders;
+    try {
+      made.shaders = await shaders;
+    } catch (error) {
+      made.dispose();
+      throw error;
+    }
     return new Engine(made);
   }
 

@@ -90,3 +90,21 @@ export async function refused(spec, x, y) {
     engine.device.dispose();
   }
 }
+
+/** An engine that finds no shaders: the error's code, and whether the contexts that were made for it are given back. */
+export async function withoutShaders() {
+  const { getContext } = OffscreenCanvas.prototype;
+  /** @type {any[]} */
+  const contexts = [];
+  OffscreenCanvas.prototype.getContext = function (/** @type {any[]} */ ...args) {
+    const context = Reflect.apply(getContext, this, args);
+    contexts.push(context);
+    return context;
+  };
+  try {
+    const code = await Engine.create({ shaderUrl: "/nowhere.json" }).then(() => null, (error) => error.code);
+    return { code, lost: contexts.map((gl) => gl.isContextLost()) };
+  } finally {
+    OffscreenCanvas.prototype.getContext = getContext;
+  }
+}

@@ -70,3 +70,8 @@ def test_a_session_that_is_refused_while_it_compiles_leaves_nothing(browser_page
     got = browser_page.call(PAGE, "refused", spec_for(), x, Y)
     assert (got["code"], got["step"]) == ("data_invalid", 2)
     assert got["after"] == got["before"]
+
+
+def test_an_engine_without_shaders_leaves_no_context(browser_page: BrowserPage):
+    """They are fetched while the context is made, and a page has few contexts."""
+    assert browser_page.call(PAGE, "withoutShaders") == {"code": "shader_error", "lost": [True]}
