@@ -122,9 +122,9 @@ def test_stored_gradients(
 @pytest.mark.parametrize("texels", [2, 4])
 def test_loops_that_take_more_at_once(browser_page: BrowserPage, texels: int):
     """As on GPUs: samples and texels of rows taken several at once, as far as they leave no remainder; fragments of 1 to 8 rows."""
-    few_to_many = {"few": 1, "usual": 4, "many": 8}
-    device = {"rows": {"activation": few_to_many, "weight": {"few": 2, "usual": 4, "many": 4},
-                       "gradient": 8, "samples": 16, "texels": texels, "slots": 64}}  # fmt: skip
+    device = {"rows": {"activation": {"few": 1, "usual": 4, "many": 8}, "weight": 4,
+                       "gradient": 8, "samples": 16, "texels": texels, "slots": 64,
+                       "regions": {"texels": 17_500, "alike": True}}}  # fmt: skip
     for sizes in ((5, 9, 3), (23, 41, 6), (31, 513, 70)):
         check(browser_page, sizes, 37, "softmax_cross_entropy", device=device, optimizer="adam")
         check(browser_page, sizes, 37, "mse", activation="tanh", device=device)

@@ -12,12 +12,12 @@
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
- * @typedef {{activation: RowsChoice, weight: RowsChoice, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number,
+ * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number,
  *   regions?: {texels: number, alike: boolean}}} RowsWanted
  */
 
 /**
- * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small tensor's rows apart,
+ * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small activation's rows apart,
  * and has fragments enough of a large one to share more fetches among 8 rows; it waits less for samples that are fetched at once, where a CPU
  * only compiles longer; and its steps are so short that summing the losses of 32 at a time instead of 64 would cost a tenth of them. It waits 5 us
  * and more for a render pass that depends on another one, as long as it takes to write 17,500 texels, and has many cores that compile; on a CPU a
@@ -26,10 +26,10 @@
  */
 export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: { few: 2, usual: 4, many: 4 }, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true } },
+  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true } },
 };
 /** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */
-const FEW_FRAGMENTS = 128;
+const FEW_FRAGMENTS = 512;
 const MANY_FRAGMENTS = 2048;
 /** Turns of a gradient's loop below which compiling it costs more than it does in thousands of steps. */
 const FEW_TURNS = 16_384;

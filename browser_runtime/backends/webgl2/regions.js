@@ -1,5 +1,4 @@
 // Regions: which parameters share a texture, one below the other, so that the draws that update them are one render pass. Pure arithmetic.
-import { rowsFor } from "./fragment_rows.js";
 import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, stackedSize } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -31,19 +30,17 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
     const { rows, columns } = matrixFor(parameter);
     return rows * ceilDiv(columns, 4);
   };
-  const laid = (/** @type {Parameter} */ parameter, /** @type {number} */ texels) => {
-    const layers = rowsPerFragment(rowsFor(wanted.weight, texels, 1), maxDrawBuffers, { outputs });
-    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize) };
-  };
+  const layers = rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });
+  const laid = (/** @type {Parameter} */ parameter) => ({
+    parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize),
+  });
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));
   const like = (/** @type {Parameter} */ a) => parameters.filter((b) => b.shape.join() === a.shape.join() && b.bias === a.bias);
   const small = parameters.filter((p) => p.trainable && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
-  // Their fragments are drawn together, so how many there are counts together too.
-  const texels = small.reduce((sum, parameter) => sum + texelsOf(parameter), 0);
-  const shared = stacks(small.map((parameter) => laid(parameter, texels)), maxTextureSize);
+  const shared = stacks(small.map(laid), maxTextureSize);
   const alone = parameters.filter((parameter) => !shared.flat().some((other) => other.parameter === parameter));
-  return [...shared, ...alone.map((parameter) => [laid(parameter, texelsOf(parameter))])];
+  return [...shared, ...alone.map((parameter) => [laid(parameter)])];
 }
 
 /** Those that fit together, two at least, the widest first. @param {Laid[]} all of as many layers each @param {number} maxTextureSize @returns {Laid[][]} */
