@@ -22,15 +22,18 @@ _POLL_S = 0.05  # how late a stop is noticed
 _MAX_JSON_BYTES = 64 << 20
 _MAX_METRICS_BYTES = 64 << 20
 
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
+    "webrtc 'block'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Content security policy of the page and its workers. WebSockets it alone stops: interception does not see them."""
+
 _HEADERS = {
     # SharedArrayBuffer needs both; the worker's scripts need them as much as the page
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
-        "webrtc 'block'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }

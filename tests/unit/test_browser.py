@@ -18,6 +18,7 @@ from texelgrad.domain import Cause
 from texelgrad.processes import session_members, users_of
 from worker.browser import Browser, BrowserDied, PageRejected, open_proved
 from worker.chromium import Chromium, EnvironmentFault, Recipe, find_chromium
+from worker.page_server import POLICY
 from worker.profiles import ProfileFolder, profiles_root
 
 # pyppeteer gives websockets a loop, which websockets calls deprecated
@@ -45,8 +46,6 @@ globalThis.texelgradPage = {
   breaks() { return null.field; },
   async reach() {
     const attempt = (action) => action().then(() => "reached", () => "blocked");
-    const socket = () => new Promise((resolve, reject) => {
-      const ws = new WebSocket("ws://127.0.0.1:OTHER/"); ws.onopen = resolve; ws.onerror = reject; });
     const answer = (worker) => new Promise((resolve) => {
       worker.onmessage = ({ data }) => resolve(data); worker.onerror = () => resolve("blocked"); });
     const fromWorker = answer(new Worker("worker.js"));
@@ -61,6 +60,7 @@ globalThis.texelgradPage = {
       worker: await fromWorker,
     };
   },
+  socket: () => new Promise((resolve) => { new WebSocket("ws://127.0.0.1:OTHER/").onerror = () => resolve(null); }),
   say() {
     console.warn("slow:", 3, null, { a: 1 }, NaN);
     console.log("plain");
@@ -85,6 +85,7 @@ class Site(http.server.ThreadingHTTPServer):
     def __init__(self, main: str) -> None:
         self.files = {"/s/": "<!doctype html><script type=module src=main.js></script>", "/s/main.js": main}
         self.redirects: dict[str, str] = {}
+        self.policy = ""
         self.requests: list[str] = []
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
@@ -105,6 +106,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", target)
         self.send_header("Content-Type", "text/javascript" if self.path.endswith(".js") else "text/html")
         self.send_header("Content-Length", str(len(body)))
+        if self.server.policy:
+            self.send_header("Content-Security-Policy", self.server.policy)
         self.end_headers()
         self.wfile.write(body)
 
@@ -213,6 +216,20 @@ def test_the_page_reaches_only_its_own_folder(chromium: Chromium, site: Site, ot
     with_browser(chromium, site, profile, use)
     assert other.requests == []
     assert "/other/" not in site.requests
+
+
+@pytest.mark.parametrize(("policy", "requests"), [(POLICY, []), ("", ["/"])])
+def test_sockets_are_left_to_the_policy(
+    chromium: Chromium, site: Site, other: Site, profile: Path, policy: str, requests: list[str]
+):
+    """Interception does not see them: without the policy one to another port of this machine would get there."""
+    site.policy = policy
+
+    async def use(browser: Browser) -> None:
+        await browser.call("socket", deadline_s=DEADLINE_S)
+
+    with_browser(chromium, site, profile, use)
+    assert other.requests == requests
 
 
 def test_the_console_is_heard(chromium: Chromium, site: Site, profile: Path):

@@ -54,7 +54,6 @@ def test_everything_else_is(kept: int, rest: str):
         "http://127.0.0.1:8000/axb?c\\d-_Z/",
         "http://127.0.0.2:8000/a*b?c\\d-_Z/",
         "https://127.0.0.1:8000/a*b?c\\d-_Z/",
-        "ws://127.0.0.1:8000/a*b?c\\d-_Z/",
         "file:///etc/passwd",
         "data:text/plain,x",
     ],
