@@ -1,0 +1,51 @@
+"""The service counts textures with the page's own numbers: those that both have are the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from texelgrad import memory
+
+WEBGL2 = Path(__file__).parents[2] / "browser_runtime" / "backends" / "webgl2"
+SAME = {
+    "_ROW_ALIGNMENT": "layout.js ROW_ALIGNMENT",
+    "_NARROW": "layout.js NARROW",
+    "_FEW_FRAGMENTS": "fragment_rows.js FEW_FRAGMENTS",
+    "_MANY_FRAGMENTS": "fragment_rows.js MANY_FRAGMENTS",
+    "_TELEMETRY_LINES": "lower.js TELEMETRY_LINES",
+    "_MAX_SLOTS": "lower.js MAX_SLOTS",
+    "_RESIDENT_BYTES": "lower.js RESIDENT_BYTES",
+    "_SMALL_BYTES": "lower.js SMALL_BYTES",
+    "_TEXELS_OF_PART": "lower.js TEXELS_OF_PART",
+    "_MOST_WASTE": "regions.js MOST_WASTE",
+    "_PATCH_BYTES": "convolution.js PATCH_BYTES",
+    "_MAX_TRIPS": "kernels/common.js MAX_TRIPS",
+    "_SHORT_ROW": "kernels/loss.js SHORT_ROW",
+    "_FRAGMENTS": "kernels/gradient_parts.js FRAGMENTS",
+    "_MAX_PARTS": "kernels/norm.js MAX_PARTS",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_number_is_the_same_on_both_sides(name: str):
+    """Bytes, texels, rows and the like, some of them written as products of powers of two."""
+    file, theirs = SAME[name].split()
+    found = re.search(rf"const {theirs} = ([\d_.]+)(?: (\*\*|<<) (\d+))?;", (WEBGL2 / file).read_text())
+    assert found, f"{file} defines no {theirs}"
+    number, operator, exponent = float(found[1]), found[2], int(found[3] or 0)
+    value = number**exponent if operator == "**" else number * 2**exponent
+    assert getattr(memory, name) == value
+
+
+def test_regions_and_slots_are_those_of_gpus():
+    """Where a renderer on the CPU has other ones, the bound takes the larger."""
+    text = (WEBGL2 / "fragment_rows.js").read_text()
+    slots = [int(n) for n in re.findall(r"slots: (\d+)", text)]
+    texels = {int(n.replace("_", "")) for n in re.findall(r"regions: \{ texels: ([\d_]+)", text)}
+    rows = re.search(r"activation: \{ few: (\d), usual: (\d), many: (\d) \}", text)
+    assert rows
+    ours = (memory._SLOTS, {memory._REGION_TEXELS}, memory._RENDERERS[1].rows)  # pyright: ignore[reportPrivateUsage]
+    assert ours == (max(slots), texels, tuple(map(int, rows.groups())))
