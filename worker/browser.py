@@ -8,6 +8,7 @@ import contextlib
 import logging
 import shutil
 import signal
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,7 +25,8 @@ from worker.url_patterns import patterns_outside
 
 _log = logging.getLogger(__name__)
 _CONTROL_S = 10.0  # for a command that needs no GPU
-_EXIT_S = 0.5  # from a connection that broke to the exit that broke it
+_EXIT_S = 2.0  # from a connection that broke to the exit that broke it
+_POLL_S = 0.01
 _KEPT_LINES = 40
 Result = TypeVar("Result")
 
@@ -147,7 +149,7 @@ class Browser:
         try:
             left = await asyncio.to_thread(end_session, self.session_id)
             if not left:
-                await asyncio.wait(self._watchers, timeout=_CONTROL_S)  # both end with the process
+                await asyncio.wait(self._watchers, timeout=_CONTROL_S)  # they end with the process
             return left
         finally:
             shutil.rmtree(self._profile, ignore_errors=True)
@@ -164,7 +166,12 @@ class Browser:
         return answer["result"].get("value")
 
     async def _send(self, method: str, deadline_s: float = _CONTROL_S, **parameters: Any) -> Any:
-        return await self._race(self._client.send(method, parameters), deadline_s, f"answer {method}")
+        async def answered() -> Any:
+            return await self._client.send(
+                method, parameters
+            )  # raises at once where the connection is closed
+
+        return await self._race(answered(), deadline_s, f"answer {method}")
 
     async def _race(self, awaitable: Awaitable[Result], deadline_s: float, doing: str) -> Result:
         """Await, but not longer than the browser lives or the deadline allows."""
@@ -174,7 +181,7 @@ class Browser:
             try:
                 return task.result()
             except Exception as error:  # pyppeteer raises whatever its layers do
-                await asyncio.wait({self.died}, timeout=_EXIT_S)  # it may be the echo of an exit
+                await self._note_exit()  # it may be the echo of one
                 if not self.died.done():
                     raise BrowserDied(f"Chromium failed to {doing}: {error}") from error
         task.cancel()
@@ -234,11 +241,25 @@ class Browser:
                 self._stderr.append(line.decode(errors="replace").rstrip())
 
     async def _watch_exit(self) -> None:
+        """Notice every exit, but perhaps late: before Python 3.13 `wait` also waits for all that hold the process's stderr."""
         self._die(_exit_text(await self._process.wait()))
 
+    async def _note_exit(self) -> None:
+        """Give a process that may be ending the time to be reaped, its children or not; do nothing where it lives on."""
+        deadline = time.monotonic() + _EXIT_S
+        while not self.died.done() and time.monotonic() < deadline:
+            if (status := self._process.returncode) is not None:
+                self._die(_exit_text(status))
+            await asyncio.sleep(_POLL_S)
+
     def _lose(self, *_event: object) -> None:
-        """The connection closed, most often since the process ended: how that ended says more, and is known in a moment."""
-        asyncio.get_running_loop().call_later(_EXIT_S, self._die, "it closed the connection")
+        """The connection closed, most often since the process is ending: how it ended says more."""
+
+        async def tell() -> None:
+            await self._note_exit()
+            self._die("it closed the connection")
+
+        self._watchers.append(asyncio.create_task(tell()))
 
     def _die(self, reason: str, *_event: object) -> None:
         if not self.died.done():
@@ -302,7 +323,10 @@ def _exit_text(status: int) -> str:
     """How a process ended; a negative status is the signal that killed it."""
     if status >= 0:
         return f"it exited with status {status}"
-    return f"it was killed by signal {-status} ({signal.Signals(-status).name})"
+    names = {
+        number.value: f" ({number.name})" for number in signal.Signals
+    }  # few of the real-time signals have one
+    return f"it was killed by signal {-status}{names.get(-status, '')}"
 
 
 def _log_line(level: str, text: str) -> None:

@@ -291,6 +291,50 @@ def test_a_death_ends_a_pending_call_at_once(chromium: Chromium, site: Site, pro
     with_browser(chromium, site, profile, use)
 
 
+def test_a_killed_browser_is_told_by_its_signal_while_its_children_linger(
+    chromium: Chromium, site: Site, profile: Path
+):
+    """Stopped as they are they hold its stderr, and its connection is closed: what counts is its own exit."""
+
+    async def use(browser: Browser) -> None:
+        children = [pid for pid in session_members(browser.session_id) if pid != browser.session_id]
+        for pid in children:
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(browser.session_id, signal.SIGKILL)
+        assert await asyncio.wait_for(browser.died, DEADLINE_S) == "it was killed by signal 9 (SIGKILL)"
+        assert session_members(browser.session_id)
+
+    with_browser(chromium, site, profile, use)
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (signal.SIGKILL, "it was killed by signal 9 (SIGKILL)"),
+        (signal.SIGRTMIN + 3, f"it was killed by signal {signal.SIGRTMIN + 3}"),
+        (0, "it closed the connection"),
+    ],
+)
+def test_a_closed_connection_waits_for_the_exit_behind_it(profile: Path, ending: int, told: str):
+    """It closes before the process has ended, and a child goes on holding its stderr; 0: the process lives on."""
+
+    async def run() -> str:
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", "sleep 60 & exec sleep 60", stderr=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        browser = Browser(process, profile)
+        try:
+            browser._lose()  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.05)
+            assert not browser.died.done()
+            os.kill(process.pid, ending)
+            return await browser.died
+        finally:
+            assert await browser.stop() == []
+
+    assert asyncio.run(run()) == told
+
+
 def test_recipes_are_tried_in_order_until_one_proves_itself(chromium: Chromium, site: Site, profile: Path):
     """A Chromium that exits, and one without WebGL, are stopped and passed over."""
 
