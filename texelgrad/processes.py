@@ -16,7 +16,17 @@ _POLL_S = 0.01
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 """Command prefix: the kernel kills the process as soon as the thread that started it ends, however it ends."""
 
-_AT_PRIORITY = '{ echo "$0" > /proc/self/autogroup; } 2> /dev/null; exec nice -n "$0" -- "$@"'
+# Without CAP_SYS_ADMIN a write within 100 ms of any other such write on the machine is refused: EAGAIN.
+_AT_PRIORITY = """
+group=/proc/self/autogroup
+if [ -w $group ]; then
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    { echo "$0" > $group; } 2> /dev/null && break
+    sleep 0.1
+  done
+fi
+exec nice -n "$0" -- "$@"
+"""
 
 
 def at_priority(nice: int) -> tuple[str, ...]:

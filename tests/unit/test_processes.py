@@ -11,7 +11,14 @@ from pathlib import Path
 
 import psutil
 
-from texelgrad.processes import DIE_WITH_PARENT, end_session, kill_users_of, session_members, users_of
+from texelgrad.processes import (
+    DIE_WITH_PARENT,
+    at_priority,
+    end_session,
+    kill_users_of,
+    session_members,
+    users_of,
+)
 
 # a leader that ignores SIGTERM where told to, with a child; both sleep
 _FAMILY = """
@@ -111,3 +118,19 @@ def test_a_child_dies_with_its_parent():
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline, "it would sleep for a minute"
             time.sleep(0.01)
+
+
+def test_sessions_that_start_together_all_get_their_priority():
+    """Also where the kernel refuses the second one's at first, as it does to users who are not the administrator."""
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+    show = ("sh", "-c", "nice; cat /proc/self/autogroup 2> /dev/null; true")
+    command = [*user, *at_priority(7), *show]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) for _ in range(3)
+    ]
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    for process in started:
+        nice, *group = process.communicate()[0].splitlines()
+        assert process.returncode == 0
+        assert int(nice) == ours + 7
+        assert [line.split()[-1] for line in group] in ([], ["7"])
