@@ -177,25 +177,27 @@ async function runInPieces(session, spec, diagnoseAt) {
     diagnoseAt = Infinity;
     await timed("reportMs", async () => postJson("diagnostics", await session.diagnose(spec.diagnostics)));
   };
-  for (;;) {
-    if (session.step >= diagnoseAt) await report();
-    if (session.done) break;
-    const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
-    try {
+  try {
+    for (;;) {
+      if (session.step >= diagnoseAt) await report();
+      if (session.done) break;
+      const stop = Math.min(session.step + everySteps - (session.step % everySteps), diagnoseAt, session.totalSteps);
       await session.run({ steps: stop - session.step, onTelemetry: (points) => metrics.add(points), signal: abort.signal });
-    } catch (error) {
-      // A run that diverges is understood by its curve and by what its device computed.
       await metrics.flush();
-      await checkpoints.settled();
-      if (error instanceof EngineError && error.code === "non_finite_loss" && diagnoseAt < Infinity) await report();
-      throw error;
+      if (stop % everySteps === 0 && !session.done) {
+        await timed("checkpointMs", () => checkpoints.add(`checkpoint?step=${stop}`, () => session.checkpoint()));
+      }
     }
-    await metrics.flush();
-    if (stop % everySteps === 0 && !session.done) {
-      await timed("checkpointMs", () => checkpoints.add(`checkpoint?step=${stop}`, () => session.checkpoint()));
-    }
+    if (everySteps < Infinity) await timed("checkpointMs", () => checkpoints.settled());
+  } catch (error) {
+    // The failure goes out last, and what fails besides does not hide it; but a checkpoint that was not taken is why a run was stopped.
+    const [, taken] = await Promise.allSettled([metrics.flush(), checkpoints.settled()]);
+    const code = error instanceof EngineError ? error.code : "";
+    if (code === "aborted" && taken.status === "rejected") throw taken.reason;
+    // A run that diverges is understood by its curve and by what its device computed.
+    if (code === "non_finite_loss" && diagnoseAt < Infinity) await report();
+    throw error;
   }
-  if (everySteps < Infinity) await timed("checkpointMs", () => checkpoints.settled());
   return { step: session.step, loss: null, val_loss: null, val_accuracy: null, ...metrics.last };
 }
 

@@ -227,3 +227,26 @@ def test_a_checkpoint_that_is_not_taken_ends_the_run():
     assert port.came == [f"{EVERY} comes", f"{EVERY} is kept", f"{2 * EVERY} comes", "failure"]
     assert port.reported["code"] == "internal"
     assert f"checkpoint?step={2 * EVERY}: the runner answered 500" in port.reported["message"]
+
+
+class Refused(Slow):
+    """Takes no metrics of the steps behind the first checkpoint, and that one only after a while."""
+
+    @override
+    def metrics(self, points: Metrics) -> None:
+        super().metrics(points)
+        if points.step > EVERY:
+            raise OSError("the database is away")
+
+    @override
+    def taken(self, step: int) -> None:
+        super().taken(step)
+        assert not self.ended.wait(1), "the failure overtook the checkpoint"
+
+
+def test_a_failure_waits_for_the_checkpoint_under_way():
+    """The attempt ends with it: what came later would be lost."""
+    port = Refused()
+    train(port)
+    assert port.came == [f"{EVERY} comes", f"{EVERY} is kept", "failure"]
+    assert "metrics: the runner answered 500" in port.reported["message"]
