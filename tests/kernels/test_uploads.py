@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -41,6 +41,8 @@ SPEC = {
 class Port(AttemptPort):
     """An attempt whose checkpoints take as long as a test wants; remembers what came, in order."""
 
+    spec: Mapping[str, Any] = SPEC
+
     def __init__(self, resume: tuple[int, bytes] | None = None) -> None:
         self.resume = resume
         self.came: list[str] = []
@@ -67,7 +69,7 @@ class Port(AttemptPort):
         return {
             "job_id": "job_1",
             "attempt_id": "att_1",
-            "spec": parse_spec(SPEC).model_dump(mode="json"),
+            "spec": parse_spec(self.spec).model_dump(mode="json"),
             "data": {"inputs": {"x": described("x")}, "targets": {"y": described("y")}, "weights": {}},
             "resume": self.resume and {"url": "resume", "step": self.resume[0]},
             "initial": None,
@@ -250,3 +252,37 @@ def test_a_failure_waits_for_the_checkpoint_under_way():
     train(port)
     assert port.came == [f"{EVERY} comes", f"{EVERY} is kept", "failure"]
     assert "metrics: the runner answered 500" in port.reported["message"]
+
+
+class Diverging(Port):
+    """Trains at a rate at which errors double each step, and has no room for the checkpoint before they are infinite."""
+
+    spec: Mapping[str, Any] = {
+        **SPEC,
+        "model": {"input": [4], "layers": [{"type": "dense", "units": 1}]},
+        "optimizer": {"type": "sgd", "lr": 1.3},
+        "train": {"steps": STEPS, "batch_size": len(X), "seed": 5},
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.diverged = threading.Event()
+
+    @override
+    def metrics(self, points: Metrics) -> None:
+        if not np.isfinite(np.frombuffer(points.values, "<f8")).all():
+            self.diverged.set()
+
+    @override
+    def taken(self, step: int) -> None:
+        assert self.diverged.wait(LONG_S)
+        raise OSError("the disk is full")
+
+
+def test_a_checkpoint_that_is_not_taken_does_not_hide_that_the_run_diverged():
+    """The cause is what the user must mend; it comes with its curve, and once nothing is under way."""
+    port = Diverging()
+    train(port)
+    assert port.came == [f"{EVERY} comes", "failure"]
+    assert port.reported["code"] == "non_finite_loss"
+    assert EVERY < port.reported["step"] < 2 * EVERY
