@@ -327,7 +327,7 @@ def test_why(client: FlaskClient, db: Database):
     assert codes(first) == ["running", "attempt_lost"]
     finish(db, claimed, "failed", "non_finite_loss", "loss is NaN at step 3")
     assert codes(first) == ["non_finite_loss", "attempt_lost"]
-    assert "learning rate" in get(client, f"/v1/jobs/{first}/why")["summary"]
+    assert "loss is NaN at step 3" in get(client, f"/v1/jobs/{first}/why")["summary"]
 
 
 def test_jobs_that_nobody_takes_are_not_ahead(client: FlaskClient, db: Database):
