@@ -17,7 +17,7 @@ import { compile, FIRST_LOSSES, probe } from "./texelgrad.js";
  * @typedef {{
  *   spec: any,
  *   data: {inputs: Record<string, ArrayDescription>, targets: Record<string, ArrayDescription>, weights: Record<string, ArrayDescription>},
- *   resume: {url: string, step: number} | null,
+ *   resume: {url: string, step: number, measured: boolean} | null,
  *   initial: {url: string} | null,
  *   allow_software: boolean,
  * }} Job
@@ -77,7 +77,7 @@ async function work() {
     if (spec.predict) return await predict(session, spec.model.input, inputsOf(job));
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
     if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
-    const final = await runInPieces(session, spec, reportIsDue(session, spec, resumed));
+    const final = await runInPieces(session, spec, reportIsDue(session, job, resumed));
     /** @type {ReturnType<typeof warned>} */
     let warnings = [];
     await timed("saveMs", async () => {
@@ -152,13 +152,13 @@ async function timed(stage, act) {
 }
 
 /**
- * When the precision report is made: after the first losses, which it compares with a float64 run. A run that goes on with the same bits
- * has the report of its beginning.
- * @param {Awaited<ReturnType<typeof compile>>} session @param {any} spec @param {{bitExact: boolean}|null} resumed
+ * When the precision report is made: after the first losses, which it compares with a float64 run; at once where the run goes on behind them.
+ * An attempt that goes on with the same bits has the report of an earlier one of its job, where that made one.
+ * @param {Awaited<ReturnType<typeof compile>>} session @param {Job} job @param {{bitExact: boolean}|null} resumed
  * @returns {number} the step
  */
-function reportIsDue(session, spec, resumed) {
-  if (spec.diagnostics === "none" || (resumed?.bitExact && session.step >= FIRST_LOSSES)) return Infinity;
+function reportIsDue(session, { spec, resume }, resumed) {
+  if (spec.diagnostics === "none" || (resumed?.bitExact && resume?.measured)) return Infinity;
   return Math.min(FIRST_LOSSES, session.totalSteps);
 }
 

@@ -80,7 +80,9 @@ class Recorder(AttemptPort):
         self._handed_over_s = time.monotonic()
         self._emit("progress")
         allowed: bool | None = claim.spec["allow_software"]
-        resume = {"url": "resume", "step": claim.resume.step} if claim.resume else None
+        resume = None
+        if claim.resume:
+            resume = {"url": "resume", "step": claim.resume.step, "measured": claim.resume.measured}
         return {
             "job_id": claim.job_id,
             "attempt_id": claim.attempt_id,

@@ -342,6 +342,25 @@ def test_resume_from_the_last_checkpoint(db: Database):
         assert repository.curves(session, job_id)["loss"].steps.tolist() == [1, 2, 3, 4]
 
 
+def test_a_resume_knows_whether_its_job_has_a_report(db: Database):
+    """Of an earlier attempt at the same job; the report of the job that it resumes is that one's."""
+    old = queue_job(db, max_attempts=2)
+    first = claim(db)
+    advance(db, first, "starting", "training")
+    checkpoint = write_artifact(db, first, "checkpoint", b"at 4", step=4)
+    with db.write() as session:
+        repository.save_diagnostics(session, first.attempt_id, first.token, {"level": "basic"})
+    finish(db, first, "lost", "runner_died")
+    second = claim(db)
+    assert second.resume is not None
+    assert second.resume.measured
+    finish(db, second, "failed", "internal")
+    queue_job(db, parent_id=old, resume_artifact_id=checkpoint)
+    other = claim(db)
+    assert other.resume is not None
+    assert (other.resume.artifact_id, other.resume.measured) == (checkpoint, False)
+
+
 def test_a_start_from_scratch_shows_no_old_points(db: Database):
     """Without a checkpoint the new attempt's curve begins anew."""
     job_id = queue_job(db)

@@ -117,7 +117,7 @@ def test_a_checkpoint_can_be_resumed_from(db: Database, recorder: Recorder, clai
     recorder.begin(following)
     job = recorder.job()
     assert job is not None
-    assert job["resume"] == {"url": "resume", "step": 500}
+    assert job["resume"] == {"url": "resume", "step": 500, "measured": False}
     assert b"".join(recorder.open_resume()) == checkpoint
 
 

@@ -180,6 +180,26 @@ def test_the_report_disturbs_nothing(browser_page: BrowserPage):
     assert asked["history"] == plain["history"]
 
 
+@pytest.mark.parametrize("train", [{}, {"shuffle": False}, {"accumulate_steps": 2}])
+def test_the_report_of_a_resumed_run(browser_page: BrowserPage, train: dict[str, Any]):
+    """It is made before the first step after the resume, of every operator, with the weights of there; no bit changes."""
+    spec = mlp((6, 9, 12), "softmax_cross_entropy", optimizer="adam", batch_size=16, steps=30)
+    spec["train"] |= train
+    x, y = data_for(50, 6, 12, "softmax_cross_entropy")
+    whole = play(
+        browser_page, spec, x, y, ("run", {"steps": 17}), ("checkpoint",), ("run", {}), ("weightsFile",)
+    )
+    calls = ("restore", whole["results"][1]), ("diagnose",), ("run", {}), ("weightsFile",)
+    resumed = play(browser_page, spec, x, y, *calls)
+    report = resumed["results"][1]
+    coverage = report["coverage"]
+    assert coverage["operatorsChecked"] == coverage["operatorsTotal"] >= 5
+    assert (coverage["weightsAtStep"], report["firstLosses"]) == (17, [])
+    assert all(operator["maxNormalizedError"] < OPERATOR_RIGHT for operator in report["operators"])
+    assert resumed["results"][-1].tobytes() == whole["results"][-1].tobytes()
+    assert resumed["history"] == [point for point in whole["history"] if point["step"] > 17]
+
+
 def test_losses_are_compared_with_the_weights_that_made_them(browser_page: BrowserPage):
     """After setWeights the reference starts there; after a resume in the middle no loss is compared with another run's."""
     spec = mlp((6, 9, 12), "softmax_cross_entropy", steps=30)

@@ -58,6 +58,7 @@ class Resume:
 
     artifact_id: str
     step: int
+    measured: bool  # whether an earlier attempt at the same job made a precision report
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def claim_next(session: Session, queue: str, worker_id: str, lease_s: float) -> 
         owner_id=job.owner_id,
         spec=job.spec,
         data=_data(session, job),
-        resume=Resume(checkpoint.id, checkpoint.step or 0) if checkpoint else None,
+        resume=Resume(checkpoint.id, checkpoint.step or 0, _measured(session, job)) if checkpoint else None,
         weights_artifact_id=job.weights_artifact_id,
     )
 
@@ -159,6 +160,12 @@ def last_checkpoint(session: Session, job: Job) -> Artifact | None:
     if (own := session.scalars(query.limit(1)).one_or_none()) is not None or job.resume_artifact_id is None:
         return own
     return session.get(Artifact, job.resume_artifact_id)
+
+
+def _measured(session: Session, job: Job) -> bool:
+    """Whether an attempt at the job has made its precision report."""
+    reports = select(Attempt.id).where(Attempt.job_id == job.id, Attempt.diagnostics.is_not(None))
+    return session.scalar(reports.limit(1)) is not None
 
 
 def _inherited_doubt(session: Session, checkpoint: Artifact | None) -> str | None:
