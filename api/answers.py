@@ -55,7 +55,7 @@ SCHEMAS: dict[str, Schema] = {
     "JobSummary": _object(**_SUMMARY),
     "Job": _object(
         **_SUMMARY, failure="object?", normalization="object?", waiting_for="Reason?", eligible_at="time?",
-        deadline_at="time?", max_attempts="integer", record="object?", attempts=_list("Attempt"), spec="JobSpec",
+        deadline_at="time?", max_attempts="integer", resumable_from_step="integer?", record="object?", attempts=_list("Attempt"), spec="JobSpec",
         links=_map("string"),
     ),
     "Attempt": _object(

@@ -23,6 +23,7 @@ from texelgrad.models import Job
 from texelgrad.repository import JobFilter, facts
 from texelgrad.repository.jobs import newest_attempts
 from texelgrad.repository.lineage import delete_job as remove_job
+from texelgrad.repository.lineage import resumable_from_step
 from texelgrad.repository.telemetry import keys_of
 from texelgrad.submit import Idempotency, submit_again, submit_job
 from texelgrad.why import waiting_for
@@ -81,7 +82,8 @@ def accepted(job: Job, new: bool) -> Response:
 
 def _view(session: Session, job: Job) -> dict[str, Any]:
     """The job with all that is known of it."""
-    return job_view(job, repository.attempts_of(session, job.id), _lacks(session, job))
+    attempts = repository.attempts_of(session, job.id)
+    return job_view(job, attempts, _lacks(session, job), resumable_from_step(session, job))
 
 
 def _lacks(session: Session, job: Job) -> dict[str, str] | None:

@@ -43,8 +43,16 @@ def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
     }
 
 
-def job_view(job: Job, attempts: Sequence[Attempt], waiting_for: dict[str, str] | None) -> dict[str, Any]:
-    """A job with all that is known of it; `waiting_for` is what no worker that is there can give it."""
+def job_view(
+    job: Job,
+    attempts: Sequence[Attempt],
+    waiting_for: dict[str, str] | None,
+    resumable_from_step: int | None = None,
+) -> dict[str, Any]:
+    """A job with all that is known of it; `waiting_for` is what no worker that is there can give it.
+
+    `resumable_from_step` is where a resume would go on; None where there can be none.
+    """
     newest = attempts[-1] if attempts else None
     return {
         **job_summary(job, newest),
@@ -54,6 +62,7 @@ def job_view(job: Job, attempts: Sequence[Attempt], waiting_for: dict[str, str] 
         "eligible_at": time_text(job.eligible_at),
         "deadline_at": time_text(job.deadline_at),
         "max_attempts": job.max_attempts,
+        "resumable_from_step": resumable_from_step,
         "record": newest and newest.record,
         "attempts": [attempt_view(attempt) for attempt in attempts],
         "spec": job.spec,

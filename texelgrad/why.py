@@ -102,6 +102,7 @@ class JobFacts:
     ahead: int  # jobs of its queue that are older and that a worker which is there may take first
     attempts: Sequence[AttemptFacts]
     warnings: Sequence[Mapping[str, str]] = ()  # code and message of each, of a job that has ended
+    resumable_from_step: int | None = None  # of the checkpoint that a resume would go on from
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,9 @@ def _ended(job: JobFacts) -> Iterator[Reason]:
             yield Reason("attempts_used_up", text)
         elif policy == Policy.ENVIRONMENT:
             yield Reason("environment", "No worker that tried it was able to; none of that counts as a try.")
+    if job.resumable_from_step is not None:
+        text = f"Its checkpoint of step {job.resumable_from_step} is kept: a resume goes on from there."
+        yield Reason("resumable", text)
 
 
 def _tries(job: JobFacts) -> Iterator[Reason]:

@@ -12,8 +12,8 @@ import { toNumber } from "./format.js";
  *   metrics: Record<string, number | string | null>, queue: string, needs_hardware: boolean, dataset_id: string | null, created_at: string, started_at: string | null,
  *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
  *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>,
- *   attempts: import("./attempts.js").Attempt[], max_attempts: number}} Job
- * @typedef {{id: string, name: string, rows: number}} Dataset
+ *   attempts: import("./attempts.js").Attempt[], max_attempts: number, parent_id: string | null, resumable_from_step: number | null}} Job
+ * @typedef {{id: string, name: string, rows: number, arrays: Record<string, any>}} Dataset
  */
 
 export const FINAL_STATES = new Set(["succeeded", "failed", "cancelled", "aborted"]);
@@ -69,14 +69,17 @@ export async function getDataset(id) {
   }
 }
 
+/** @param {string} id */
+const ofJob = (id) => `/jobs/${encodeURIComponent(id)}`;
+
 /** Why a job is where it is, in a sentence. @param {string} id @returns {Promise<string>} */
-export const getWhy = async (id) => (await request(`/jobs/${encodeURIComponent(id)}/why`)).summary;
+export const getWhy = async (id) => (await request(`${ofJob(id)}/why`)).summary;
 
 /** @param {string} id @returns {Promise<Job>} */
-export const getJob = (id) => request(`/jobs/${encodeURIComponent(id)}`);
+export const getJob = (id) => request(ofJob(id));
 
-/** @param {string} id */
-export const cancelJob = (id) => request(`/jobs/${encodeURIComponent(id)}/cancel`, { method: "POST" });
+/** @param {string} id @param {"cancel" | "resume"} action @returns {Promise<Job>} for resume the new one */
+export const changeJob = (id, action) => request(`${ofJob(id)}/${action}`, { method: "POST" });
 
 /**
  * The curves of a job, reduced to what a chart can show.
@@ -84,19 +87,19 @@ export const cancelJob = (id) => request(`/jobs/${encodeURIComponent(id)}/cancel
  * @returns {Promise<Record<string, Curve>>} by key
  */
 export async function getCurves(id) {
-  const { series } = await request(`/jobs/${encodeURIComponent(id)}/metrics?max_points=2000`);
+  const { series } = await request(`${ofJob(id)}/metrics?max_points=2000`);
   return Object.fromEntries(Object.entries(series).map(([key, { steps, values }]) =>
     [key, { steps, values: values.map((/** @type {unknown} */ value) => toNumber(value) ?? NaN) }]));
 }
 
 /** The report of a job of which a try has been `measured`. @param {string} id @returns {Promise<import("./report.js").Diagnostics>} */
-export const getDiagnostics = (id) => request(`/jobs/${encodeURIComponent(id)}/diagnostics`);
+export const getDiagnostics = (id) => request(`${ofJob(id)}/diagnostics`);
 
 /** @param {string} id @param {"safetensors" | "npz" | "onnx" | "tfjs"} format */
-export const weightsUrl = (id, format) => `/v1/jobs/${encodeURIComponent(id)}/weights?format=${format}`;
+export const weightsUrl = (id, format) => `/v1${ofJob(id)}/weights?format=${format}`;
 
 /** @param {string} id a job that predicts */
-export const predictionsUrl = (id) => `/v1/jobs/${encodeURIComponent(id)}/predictions?format=csv`;
+export const predictionsUrl = (id) => `/v1${ofJob(id)}/predictions?format=csv`;
 
 /**
  * Hear of every change of a job. EventSource reconnects by itself and says what it heard last.
@@ -105,7 +108,7 @@ export const predictionsUrl = (id) => `/v1/jobs/${encodeURIComponent(id)}/predic
  * @returns {() => void} stops listening
  */
 export function watchJob(id, { onChange, onConnection }) {
-  const source = new EventSource(`/v1/jobs/${encodeURIComponent(id)}/events`);
+  const source = new EventSource(`/v1${ofJob(id)}/events`);
   for (const type of EVENT_TYPES) source.addEventListener(type, onChange);
   source.onopen = () => onConnection(true);
   source.onerror = () => onConnection(false);

@@ -1,6 +1,6 @@
 // The job's spec for people: the layers as a table, how it trains as a list.
 
-import { make } from "./dom.js";
+import { fillList, make } from "./dom.js";
 import { formatCount } from "./format.js";
 
 /** Of a layer: shown in columns of their own, so not among its options. */
@@ -60,13 +60,14 @@ export function showModel(host, spec) {
   /** @type {Array<[string, Node | string | false]>} */
   const facts = [["Input", inputOf(model.input)], ...(predict ? [] : training(spec))];
   if (predict) facts.push(["Weights of", make("a", { href: `/runs/${encodeURIComponent(predict.job)}` }, predict.job)]);
+  const list = make("dl", { class: "facts" });
+  fillList(list, facts);
   host.replaceChildren(
     make("div", { class: "scroll" }, make("table", { class: "stacked" },
       make("thead", {}, make("tr", {},
         ...["", "Layer", "Units", "Activation", "Options"].map((head) => make("th", head === "Units" ? { class: "number", scope: "col" } : { scope: "col" }, head)))),
       make("tbody", {}, ...model.layers.map(layerRow)))),
-    make("dl", { class: "facts" }, ...facts.filter(([, value]) => value).flatMap(([term, value]) =>
-      [make("dt", {}, term), make("dd", {}, value)])));
+    list);
 }
 
 /** The shape of a row, or of each named input's. @param {number[] | Record<string, number[]>} input @returns {string} */

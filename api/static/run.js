@@ -1,6 +1,6 @@
 // The page of one run: hears its events and brings each part of the page up to date.
 
-import { ApiError, cancelJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, predictionsUrl, watchJob, weightsUrl } from "./api.js";
+import { ApiError, changeJob, FINAL_STATES, getCurves, getDataset, getDiagnostics, getJob, getWhy, predictionsUrl, watchJob, weightsUrl } from "./api.js";
 import { showAttempts } from "./attempts.js";
 import { Chart } from "./curves.js";
 import { byId, fillList, label, make, showConnection, showProblem } from "./dom.js";
@@ -28,6 +28,8 @@ let hasReport = false;
 let hasModel = false;
 /** The data set that is shown. @type {string | null} */
 let datasetId = null;
+/** What its targets number. @type {string[]} */
+let classes = [];
 
 /** @param {Job} job */
 function showJob(job) {
@@ -35,6 +37,8 @@ function showJob(job) {
   document.title = `${job.name || job.id} · ${job.state} · texelgrad`;
   byId("name").textContent = job.name || "Unnamed run";
   byId("identity").textContent = job.id;
+  const begun = job.parent_id && job.attempts[0]?.resumed_from_step;
+  byId("origin").replaceChildren(...(begun ? ["Continues run ", make("a", { href: `/runs/${job.parent_id}` }, job.parent_id), ` from step ${formatCount(begun)}`] : []));
   byId("tags").replaceChildren(...Object.entries(job.tags ?? {}).map(([name, value]) => label(`${name}: ${value}`)));
   const state = stateLabel(job);
   if (byId("state").textContent !== state.textContent) byId("state").replaceChildren(state);
@@ -52,6 +56,8 @@ function showJob(job) {
   showAttempts(byId("tries"), job);
   byId("cancel").hidden = FINAL_STATES.has(job.state);
   byId("cancel", HTMLButtonElement).disabled = Boolean(job.cancel_requested_at);
+  byId("resume").hidden = job.resumable_from_step === null;
+  byId("resume").textContent = `Resume from step ${formatCount(job.resumable_from_step)}`;
   for (const format of /** @type {const} */ (["safetensors", "npz", "onnx", "tfjs"])) {
     const link = byId(format, HTMLAnchorElement);
     link.href = weightsUrl(id, format);
@@ -77,7 +83,6 @@ function showJob(job) {
   if (!hasModel) byId("spec").textContent = JSON.stringify(job.spec, null, 2);
   hasModel = true;
   showTimings(job);
-  showValidation(job);
   byId("predictions", HTMLAnchorElement).href = predictionsUrl(id);
   byId("predictions").hidden = !isPrediction || job.state !== "succeeded";
   byId("run").hidden = false;
@@ -139,6 +144,7 @@ function showCurves(curves) {
 async function showDataset(wanted) {
   const dataset = await getDataset(wanted);
   datasetId = wanted;
+  classes = dataset?.arrays.y?.stats.classes ?? [];
   fillList(byId("dataset"), [
     ["Data set", dataset ? dataset.name || "unnamed" : "has been deleted"],
     ["Data set id", make("code", {}, wanted)],
@@ -157,6 +163,7 @@ async function refresh() {
   const job = await getJob(id);
   showJob(job);
   if (job.dataset_id && job.dataset_id !== datasetId) await showDataset(job.dataset_id);
+  showValidation(job, classes);
   if (job.state === "queued") byId("progress-text").textContent = await getWhy(id);
   const wantsReport = !hasReport && job.attempts.some(({ measured }) => measured);
   const [curves, report] = await Promise.all([getCurves(id), wantsReport ? getDiagnostics(id) : null]);
@@ -192,14 +199,23 @@ function throttled(task) {
   };
 }
 
+/** @param {"cancel" | "resume"} action of its button @param {(job: Job) => unknown} then */
+function onPress(action, then) {
+  const button = byId(action, HTMLButtonElement);
+  button.addEventListener("click", () => {
+    button.disabled = true;
+    changeJob(id, action).then(then).catch((error) => {
+      button.disabled = false;
+      showProblem(error);
+    });
+  });
+}
+
 async function main() {
   byId("log-scale", HTMLInputElement).addEventListener("change", (event) =>
     loss.setLogarithmic(/** @type {HTMLInputElement} */ (event.target).checked));
-  byId("cancel").addEventListener("click", async () => {
-    byId("cancel", HTMLButtonElement).disabled = true;
-    await cancelJob(id).catch(showProblem);
-    refresh().catch(showProblem);
-  });
+  onPress("cancel", refresh);
+  onPress("resume", (made) => location.assign(`/runs/${made.id}`));
 
   const job = await refresh();
   if (FINAL_STATES.has(job.state)) return;

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,53 @@ def test_validation_and_predictions(stack: Stack, reader: Reader, seed_demo: dic
         "async () => (await (await fetch(document.querySelector('#predictions').href)).text()).slice(0, 9)"
     )
     assert reader.evaluate(script) == "output_0\n"
+    assert reader.complaints == []
+
+
+def test_a_run_is_resumed_from_its_page(stack: Stack, reader: Reader, long_job: dict[str, Any]):
+    """By its button; the new run's page says what it continues, and has a precision report of its own."""
+    spec = {**long_job, "train": {"steps": 60_000, "seed": 3}, "diagnostics": "basic"}
+    old = stack.wait_for_step(stack.client.create_job(spec), 1_500)["id"]
+    stack.client.cancel(old)
+    stack.client.wait(old)
+    reader.open(f"{stack.url}runs/{old}")
+    wait_until(lambda: reader.text("#resume") != "", "the button")
+    step = stack.client.job(old)["resumable_from_step"]
+    assert reader.text("#resume") == f"Resume from step {step:,}"
+    reader.press("#resume")
+    wait_until(lambda: reader.text("#origin") != "", "the new run's page")
+    assert reader.text("#origin") == f"Continues run {old} from step {step:,}"
+    assert reader.evaluate("() => document.querySelector('#origin a').pathname") == f"/runs/{old}"
+    wait_until(lambda: reader.text("#verdict") == "all proofs passed", "the precision report")
+    assert f"with the weights after step {step}: " in reader.text("#report")
+    new = next(stack.client.jobs())["id"]
+    stack.client.cancel(new)
+    report = stack.client.diagnostics(new)
+    assert (report["coverage"]["weightsAtStep"], report["firstLosses"]) == (step, [])
+    assert reader.complaints == []
+
+
+def test_classes_have_their_names(stack: Stack, reader: Reader, tmp_path: Path):
+    """In the confusion matrix, in the order that predictions have."""
+    rows = [f"{n},{'<oak>' if n % 2 else 'elm'}" for n in range(40)]
+    (tmp_path / "trees.csv").write_text("\n".join(["height,tree", *rows]) + "\n")
+    dataset = stack.client.upload_dataset(tmp_path / "trees.csv", target="tree")
+    assert dataset["arrays"]["y"]["stats"]["classes"] == ["<oak>", "elm"]
+    job = stack.client.train(
+        {
+            "model": {"input": [1], "layers": [{"type": "dense", "units": 2}]},
+            "loss": "softmax_cross_entropy",
+            "metrics": ["confusion_matrix"],
+            "optimizer": {"type": "sgd", "lr": 0.1},
+            "data": {"dataset": dataset["id"], "validation": {"fraction": 0.25}, "normalize": "standard"},
+            "train": {"steps": 20},
+        }
+    )
+    reader.open(f"{stack.url}runs/{job['id']}")
+    wait_until(lambda: reader.text("#matrix") != "", "the matrix")
+    (a, b), (c, d) = job["record"]["validation"]["val_confusion_matrix"]
+    assert reader.text("#matrix thead") == "<oak> elm"
+    assert reader.text("#matrix tbody") == f"<oak> {a} {b} elm {c} {d}"
     assert reader.complaints == []
 
 

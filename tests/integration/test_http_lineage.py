@@ -119,6 +119,28 @@ def test_a_fresh_stream_has_the_whole_curve(client: FlaskClient, db: Database):
         assert [message for message in rest if message[1] != "progress"] == expected
 
 
+def test_what_can_be_resumed_says_so(client: FlaskClient, db: Database):
+    """The job and /why name the step while a resume would be accepted from there; also of a checkpoint of its parent."""
+    old = fail_with_checkpoint(client, db)
+    bare = post_job(client)["id"]
+    finish(db, claim(db), "failed", "internal")
+
+    def told(job: str) -> tuple[int | None, list[str]]:
+        reasons = get(client, f"/v1/jobs/{job}/why")["reasons"]
+        step = get(client, f"/v1/jobs/{job}")["resumable_from_step"]
+        return step, [reason["text"] for reason in reasons if reason["code"] == "resumable"]
+
+    assert told(old) == (5, ["Its checkpoint of step 5 is kept: a resume goes on from there."])
+    assert told(bare) == (None, [])
+    new = client.post(f"/v1/jobs/{old}/resume").get_json()
+    assert (new["resumable_from_step"], told(new["id"])) == (None, (None, []))
+    finish(db, claim(db), "cancelled", "cancelled")
+    assert told(new["id"])[0] == 5
+    last = client.post(f"/v1/jobs/{new['id']}/resume").get_json()["id"]
+    succeed(db, claim(db))
+    assert told(last) == (None, [])
+
+
 def test_what_can_not_be_retried_or_resumed(client: FlaskClient, db: Database):
     """409 before the end; a resume also after success and without a checkpoint."""
     job = post_job(client)["id"]

@@ -9,6 +9,7 @@ from texelgrad.db import now_us
 from texelgrad.domain import JobState
 from texelgrad.models import Job, Worker
 from texelgrad.repository.jobs import attempts_of
+from texelgrad.repository.lineage import resumable_from_step
 from texelgrad.why import AttemptFacts, JobFacts, WorkerFacts, takes_jobs
 
 _SEEN_US = 60 * 1_000_000  # a worker that was silent for longer counts as gone
@@ -42,6 +43,7 @@ def facts_of(session: Session, job: Job) -> tuple[JobFacts, list[WorkerFacts]]:
         ahead=_ahead(session, job, workers, now) if job.state == JobState.QUEUED else 0,
         attempts=attempts,
         warnings=record.get("warnings") or (),
+        resumable_from_step=resumable_from_step(session, job),
     )
     return facts, workers
 

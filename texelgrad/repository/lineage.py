@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from texelgrad.domain import FINAL_JOB_STATES
+from texelgrad.domain import FINAL_JOB_STATES, JobState
 from texelgrad.errors import Conflict, NotFound
 from texelgrad.models import Artifact, Attempt, Job
+from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.checkpoints import ready_checkpoints
 from texelgrad.repository.locks import lock_job
 
@@ -22,6 +23,14 @@ def get_checkpoint(session: Session, job_id: str, artifact_id: str) -> Artifact:
         if artifact.id == artifact_id:
             return artifact
     raise NotFound(f"job {job_id} has no checkpoint {artifact_id}")
+
+
+def resumable_from_step(session: Session, job: Job) -> int | None:
+    """The step that a resume of the job would go on from; None where it can't be resumed."""
+    if job.state not in FINAL_JOB_STATES or job.state == JobState.SUCCEEDED:
+        return None
+    checkpoint = last_checkpoint(session, job)
+    return checkpoint.step if checkpoint else None
 
 
 def delete_job(session: Session, owner_id: str, job_id: str) -> None:
