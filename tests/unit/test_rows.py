@@ -45,7 +45,7 @@ def test_statistics_of_several_blocks(columns: int):
     array = RANDOM.normal(300, 2, (MANY // columns, columns)) + 5 * np.arange(columns) / columns
     array[: len(array) // 2] -= 100  # the blocks differ
     array = array.astype(np.float32)
-    found = statistics(ArrayRows(array), target=False, classes=None, warnings=[])
+    found = statistics(ArrayRows(array), target=False, classes=None, columns=None, warnings=[])
     whole = array.astype(np.float64)
     assert (found.min, found.max) == (whole.min(), whole.max())
     assert found.mean == pytest.approx(whole.mean(), rel=1e-12)
@@ -63,10 +63,10 @@ def test_statistics_of_several_blocks(columns: int):
 def test_classes_are_counted_over_all_blocks():
     """Up to a thousand of them."""
     labels = np.arange(MANY, dtype=np.int32) % 1000
-    found = statistics(ArrayRows(labels), target=True, classes=None, warnings=[])
+    found = statistics(ArrayRows(labels), target=True, classes=None, columns=None, warnings=[])
     assert found.counts == {str(number): int((labels == number).sum()) for number in range(1000)}
     labels[-1] = 1000
-    assert statistics(ArrayRows(labels), target=True, classes=None, warnings=[]).counts is None
+    assert statistics(ArrayRows(labels), target=True, classes=None, columns=None, warnings=[]).counts is None
 
 
 def test_images_have_statistics_by_channel():
