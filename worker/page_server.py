@@ -24,7 +24,7 @@ _MAX_METRICS_BYTES = 64 << 20
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
-    "webrtc 'block'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Content security policy of the page and its workers. WebSockets it alone stops: interception does not see them."""
 

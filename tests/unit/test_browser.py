@@ -227,6 +227,7 @@ def test_sockets_are_left_to_the_policy(
 
     async def use(browser: Browser) -> None:
         await browser.call("socket", deadline_s=DEADLINE_S)
+        assert [line for line in browser.last_lines() if "Unrecognized" in line] == []
 
     with_browser(chromium, site, profile, use)
     assert other.requests == requests
