@@ -53,7 +53,7 @@ def table_columns(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def print_warnings(job: Job) -> None:
-    """What its page warned of, for people: weights or predictions that are not finite."""
+    """What its record warns of, for people: weights or predictions that are not finite, targets that are not scaled."""
     for warning in (job.get("record") or {}).get("warnings") or ():
         complaints.print(f"[yellow]warning[/yellow] {warning['message']}", markup=True)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from texelgrad.errors import TexelgradError
+from texelgrad.errors import Fault, Invalid, TexelgradError
 from texelgrad.jsonable import to_float
 from texelgrad.plain_json import plain_json
 from texelgrad.transport import ApiError, Transport, Unreachable, write_file
@@ -99,6 +99,7 @@ class Client:
             weight: column of a table with what each row counts for.
 
         Raises:
+            Invalid: `data` is neither a path nor a mapping.
             ApiError: it is not what it says, or not usable for training; names every fault.
         """
         given = {"name": name, "target": target, "weight": weight}
@@ -107,7 +108,11 @@ class Client:
             packed = io.BytesIO()
             np.savez(packed, **data)  # pyright: ignore[reportArgumentType]
             return self._upload(query, "application/zip", packed.getvalue())
-        path = Path(data)
+        try:
+            path = Path(data)
+        except TypeError:
+            legal = 'a file\'s path, or arrays by name: {"x": x, "y": y}'
+            raise Invalid([Fault("data", "is no data set", type(data).__name__, legal)]) from None
         query.setdefault("name", path.name)
         with path.open("rb") as file:
             # of another type, the file's first bytes decide
@@ -245,18 +250,26 @@ class Client:
         """
         body = {"dataset": dataset_id} | ({"name": name} if name is not None else {})
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        return self._api.json("POST", f"jobs/{job_id}/predictions", again=True, json=body, headers=headers)
+        return self._api.json(
+            "POST", f"jobs/{job_id}/predictions", again=True, json=plain_json(body), headers=headers
+        )
 
     def predict(
         self,
         job_id: str,
-        dataset_id: str,
+        data: str | Path | Mapping[str, NDArray[Any]],
         progress: Callable[[Job], None] | None = None,
         *,
         name: str | None = None,
     ) -> Job:
-        """The same, and wait for it. Raises JobEnded where it does not succeed. `predictions` of its id are the outputs."""
-        return self._succeeded(self.create_predictions(job_id, dataset_id, name=name), progress)
+        """The same, and wait for it; `predictions` of its id are the outputs.
+
+        `data` is a data set's id (`ds_...`), or what `upload_dataset` takes: arrays such as `{"x": x}`, or a file's path.
+        Raises JobEnded where the job does not succeed, and what `upload_dataset` raises.
+        """
+        if not (isinstance(data, str) and data.startswith("ds_")):
+            data = str(self.upload_dataset(data)["id"])
+        return self._succeeded(self.create_predictions(job_id, data, name=name), progress)
 
     def predictions(self, job_id: str) -> NDArray[np.float32]:
         """The outputs that a job of `predict` made: [rows, outputs], as the last layer gives them."""

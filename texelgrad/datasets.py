@@ -270,9 +270,11 @@ def _named(
             largest = max(abs(float(column.low)), abs(float(column.high)))
             raise Invalid([Fault("y", message, jsonable(largest), legal)])
         warnings.append("whole numbers beyond int32 are kept as float32: they can't be class numbers")
-    elif dtype == "<f4" and (rounded := sum(map(_rounded, given.blocks()))):
-        numbers = "1 whole number is" if rounded == 1 else f"{rounded} whole numbers are"
-        warnings.append(f"{numbers} beyond 2^24 and between what float32 keeps, and rounded")
+    elif dtype == "<f4" and (rounded := np.sum([_rounded(block) for block in given.blocks()], axis=0)).any():
+        count = int(rounded.sum())
+        numbers = "1 whole number is" if count == 1 else f"{count} whole numbers are"
+        where = f", in {_column_names(columns, rounded)}" if columns else ""
+        warnings.append(f"{numbers} beyond 2^24 and between what float32 keeps, and rounded{where}")
     lost, small = np.sum([_tiny(block) for block in given.blocks()], axis=0) if dtype == "<f4" else (0, 0)
     if lost:
         values = "1 value other than 0 is" if lost == 1 else f"{lost} values other than 0 are"
@@ -286,11 +288,20 @@ def _named(
     return NamedArray(name, role, ArrayInfo(kind, tuple(given.shape), stats), stored)
 
 
-def _rounded(block: Array) -> int:
-    """How many whole numbers float32 does not hold as they are: counters, times, money in cents, ..."""
-    large = block[np.abs(block.astype(np.float64)) > _WHOLE]
+def _rounded(block: Array) -> Array:
+    """How many whole numbers of each column float32 does not hold as they are: counters, times, money in cents, ..."""
+    rounded = np.abs(block.astype(np.float64)) > _WHOLE
+    large = block[rounded]
     exact = large.astype(np.longdouble)  # 64 bits hold every integer type
-    return int(np.count_nonzero((exact != large.astype(np.float32)) & (exact == np.floor(exact))))
+    rounded[rounded] = (exact != large.astype(np.float32)) & (exact == np.floor(exact))
+    return rounded.reshape(-1, block.shape[-1] if block.ndim > 1 else 1).sum(axis=0)
+
+
+def _column_names(columns: list[str], counts: Array) -> str:
+    """The first of the columns that have a count, in words."""
+    names = [columns[index][:64] for index in np.flatnonzero(counts)]
+    more = f" and {len(names) - 5} more" if names[5:] else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(names[:5])}{more}"
 
 
 def _tiny(block: Array) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import shlex
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -55,40 +56,31 @@ def _read(rows: Any, columns: Columns, max_bytes: int) -> Upload:
     x = Spool(np.float64)
     cells, weights = array("d"), array("d")  # cells: read, and not in x yet
     targets = _Targets(columns.target or "")
-    legal = (
-        "a finite number" if columns.target else "a finite number; names are for the column that target names"
-    )
+    faults = _Faults(header, columns.target)
     count = 0  # of rows
-    faults: list[Fault] = []
-    more = 0
     for row in rows:
         if not row:  # a blank line
             continue
-        found: list[Fault] = []
         if len(row) != len(header):
             message = f"has {len(row)} cells, the header {len(header)}"
-            found.append(Fault(f"line {rows.line_num}", message, len(row), f"{len(header)} cells"))
+            faults.add(Fault(f"line {rows.line_num}", message, len(row), f"{len(header)} cells"))
         else:
             for column, cell in enumerate(row):
                 place = places.get(column)
                 if place == "target":
-                    found += targets.add(cell.strip(), rows.line_num)
+                    faults.add(*targets.add(cell.strip(), rows.line_num))
                 elif (number := _number(cell)) is None:
-                    field = f"line {rows.line_num}, column {header[column]}"
-                    found.append(Fault(field, "is not a finite number", cell[:100], legal))
+                    faults.add_cell(column, cell, rows.line_num)
                 else:
                     (weights if place == "weight" else cells).append(number)
         count += 1
-        more += max(0, len(faults) + len(found) - _MAX_FAULTS)
-        faults += found[: _MAX_FAULTS - len(faults)]
         if len(cells) >= _MAX_CELLS:
             x.append(np.frombuffer(cells, np.float64))
             cells = array("d")
         if 8 * (x.count + len(cells) + len(targets.values) + len(weights)) > max_bytes:
             raise Invalid([Fault("file", "is too large unpacked", None, f"at most {max_bytes} bytes")])
-    faults += targets.faults()[: _MAX_FAULTS - len(faults)]
-    if faults:
-        raise Invalid(faults, more)
+    faults.add(*targets.faults())
+    faults.raise_any(count)
     if not count:
         raise Invalid([Fault("file", "has no rows below its header", 0, "at least one row")])
     x.append(np.frombuffer(cells, np.float64))
@@ -96,6 +88,45 @@ def _read(rows: Any, columns: Columns, max_bytes: int) -> Upload:
     w = np.frombuffer(weights, np.float64) if columns.weight else None
     names = [name for column, name in enumerate(header) if column not in places]
     return Upload(x.rows((count, len(names))), y, w, classes, names)
+
+
+class _Faults:
+    """What is wrong with the lines: the first are kept, the rest is counted; of a column without a number it is told once."""
+
+    def __init__(self, header: list[str], target: str | None) -> None:
+        self._header, self._target = header, target
+        self._kept: list[tuple[int | None, Fault]] = []  # with the column of a cell that is no number
+        self._found = 0
+        self._words: dict[int, tuple[int, str]] = {}  # by column: how many cells are no number, and the first
+
+    def add(self, *faults: Fault, column: int | None = None) -> None:
+        """Note what is wrong, of one cell of a column of numbers or of something else."""
+        self._found += len(faults)
+        self._kept += [(column, fault) for fault in faults[: _MAX_FAULTS - len(self._kept)]]
+
+    def add_cell(self, column: int, cell: str, line: int) -> None:
+        """Note a cell that is no number."""
+        count, first = self._words.get(column, (0, cell[:100]))
+        self._words[column] = count + 1, first
+        legal = "" if self._target else "; names are for the column that target names"
+        field = f"line {line}, column {self._header[column]}"
+        self.add(Fault(field, "is not a finite number", cell[:100], f"a finite number{legal}"), column=column)
+
+    def raise_any(self, rows: int) -> None:
+        """Raises Invalid where there is a fault in these rows."""
+        text = {column: first for column, (count, first) in self._words.items() if count == rows > 1}
+        faults = [self._text_fault(column, first, rows) for column, first in text.items()]
+        faults += [fault for column, fault in self._kept if column not in text]
+        if faults:
+            told = faults[:_MAX_FAULTS]
+            raise Invalid(told, self._found - (rows - 1) * len(text) - len(told))
+
+    def _text_fault(self, column: int, first: str, rows: int) -> Fault:
+        name = self._header[column][:100]
+        legal = "numbers; only the targets may be names of classes"
+        if self._target is None:
+            legal = f"numbers; or it has the targets: target={name} (texelgrad: --target {shlex.quote(name)})"
+        return Fault(f"column {name}", f"has no finite number in any of its {rows} rows", first, legal)
 
 
 class _Targets:

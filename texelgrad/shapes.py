@@ -13,7 +13,7 @@ from texelgrad.errors import Fault
 from texelgrad.inputs import INPUT, TARGET, WEIGHT, array_of, arrays_of, field_of, inputs_of
 from texelgrad.layers.base import LayerShape
 from texelgrad.layers.embedding import number_faults
-from texelgrad.losses import loss_type
+from texelgrad.losses import CLASS_LOSSES, loss_type
 from texelgrad.memory import MAX_HELD_BYTES, Sizes, texture_bytes
 from texelgrad.network import lookups
 from texelgrad.spec import JobSpec, Limits, Model, Train
@@ -323,7 +323,11 @@ def _target_faults(loss: str, field: str, output: Sequence[int], y: ArrayInfo) -
     """Whether the targets suit the loss and what the last layer gives."""
     units = math.prod(output)
     row, stats = list(y.shape[1:]), y.stats
-    if loss == "softmax_cross_entropy" and not row:
+    if stats.classes and loss not in CLASS_LOSSES:
+        names = ", ".join(name[:50] for name in stats.classes[:5]) + (", ..." if stats.classes[5:] else "")
+        legal = "softmax_cross_entropy; of two classes bce or hinge too"
+        yield Fault("loss", f"takes numbers, but the targets are names of classes: {names}", loss, legal)
+    elif loss == "softmax_cross_entropy" and not row:
         legal = f"0 to {units - 1}"
         if not stats.integral:
             yield Fault("data", "y has class numbers that are not whole", None, legal)

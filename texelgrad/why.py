@@ -52,9 +52,10 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
 
 WARNINGS: Mapping[str, str] = {
     "weights_not_finite": "Lower the learning rate. With numerics.on_nonfinite: stop a run ends at the first loss that is NaN or infinite.",
+    "targets_not_scaled": "Scale the targets before the upload, and predictions back: data.normalize is for inputs alone.",
     "predictions_not_finite": "The weights are not finite themselves, as the job that made them says, or its inputs are too large.",
 }
-"""What to do about what a page warns of, by its code."""
+"""What to do about what a record warns of, by its code."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
 from texelgrad.inputs import inputs_of
-from texelgrad.repository import Claim, DataArray
+from texelgrad.losses import loss_type
+from texelgrad.repository import Claim, DataArray, datasets
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
+from texelgrad.target_scale import scale_warnings
 from worker.port import AttemptPort, Metrics
 
 _log = logging.getLogger(__name__)
@@ -161,8 +163,18 @@ class Recorder(AttemptPort):
         handover_ms = 1e3 * (self._handed_over_s - self._begun_s)
         timings = {**record.get("timings", {}), "handoverMs": handover_ms}
         with self._writing(AttemptState.SAVING) as (session, attempt):
-            repository.save_record(session, *attempt, {**record, "timings": timings})
+            warnings = [*record.get("warnings", ()), *self._of_targets(session)]
+            record = {**record, "timings": timings, "warnings": warnings}
+            repository.save_record(session, *attempt, record)
         self._emit("saved")
+
+    def _of_targets(self, session: Session) -> Iterator[dict[str, str]]:
+        """What the statistics of the data, which the page has not, say of how well it can have trained."""
+        claim = self._claimed()
+        spec = parse_spec(claim.spec)
+        if spec.predict is None and (loss := loss_type(spec.loss)):
+            job = repository.get_job(session, claim.owner_id, claim.job_id)
+            yield from scale_warnings(loss, datasets.array_infos(session, job.dataset_id))
 
     @override
     def failure(self, failure: dict[str, Any]) -> None:

@@ -139,6 +139,25 @@ def test_a_whole_run(db: Database, recorder: Recorder, claimed: Claim, events: E
         assert artifacts.read_all(session, weights.id) == b"weights"
 
 
+@pytest.mark.parametrize("loss", ["mse", "bce"])
+def test_targets_that_are_not_scaled_are_warned_of(db: Database, events: Events, loss: str):
+    """By what is stored of the data, beside what the page warns of; only where the loss is of values."""
+    dataset_id, _ = store_dataset(db, OWNER, "far", normalise(X, 100.0 + 50 * X[:, 0]))
+    job_id = queue_job(db, dataset_id=dataset_id)
+    with db.write() as session:
+        job = session.get_one(Job, job_id)
+        job.spec = {**job.spec, "loss": loss}
+    started = claim(db)
+    advance(db, started, "starting")
+    recorder = Recorder(db, events, allow_software=True)
+    recorder.begin(started)
+    page = {"code": "weights_not_finite", "message": "3 of 9 weights are NaN or infinite"}
+    recorder.result({"record": {"warnings": [page]}, "final": {}})
+    first, *others = (_attempt(db, started).record or {})["warnings"]
+    assert first == page
+    assert [warning["code"] for warning in others] == (["targets_not_scaled"] if loss == "mse" else [])
+
+
 def test_a_failure_is_passed_on(recorder: Recorder, events: Events):
     recorder.failure(
         {"code": "non_finite_loss", "message": "at step 3", "field": None, "step": 3, "detail": {}}

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
 
+from examples.data import SETS, waves
 from texelgrad.rng import RandomStream, Stream
 
 from ..tolerances import TRAINED_LOSS_RTOL
 from .harness import BrowserPage
 from .nets import metrics
 from .specs import Array, Spec
-from .test_examples import EXAMPLES, digits
+from .test_examples import EXAMPLES
 from .test_session import Call, play
 
 ROOT = EXAMPLES.parent
@@ -74,8 +74,8 @@ def with_torch(spec: Spec, x: Array, y: Array, weights: dict[str, Array]) -> tup
 def test_regression(browser_page: BrowserPage):
     """scikit-learn's diabetes: the error of PyTorch in float64 after the same steps."""
     spec = example("diabetes")
-    x, target = load_diabetes(return_X_y=True, scaled=False)
-    x, y = np.asarray(x, np.float32), ((np.asarray(target)[:, None] - 150) / 80).astype(np.float32)
+    x, y = SETS["diabetes"]().values()
+    y = y[:, None]
     calls: list[Call] = [("getWeights",), ("run", {})]
     played = play(browser_page, spec, x, y, *calls)
     error, r2 = with_torch(spec, x, y, played["results"][0])
@@ -88,7 +88,7 @@ def test_regression(browser_page: BrowserPage):
 def test_autoencoder(browser_page: BrowserPage):
     """Eight numbers a digit: held-out digits come back closer than from eight principal components."""
     spec = example("autoencoder")
-    x = digits()[0].reshape(-1, 64)
+    x = SETS["autoencoder"]()["x"]
     train, held_out = split(spec, len(x))
     pca = PCA(8).fit(x[train])
     linear = float(((pca.inverse_transform(pca.transform(x[held_out])) - x[held_out]) ** 2).mean())
@@ -98,44 +98,29 @@ def test_autoencoder(browser_page: BrowserPage):
     assert last_validation(played)["val_mse"] == pytest.approx(error, rel=1e-6)
 
 
-def waves(rows: int, seed: int) -> tuple[Array, Array]:
-    """Sines, squares and triangles of random frequency, phase and height in noise: x [rows, 64, 1], y [rows]."""
-    random = np.random.default_rng(seed)
-    y = random.integers(0, 3, rows).astype(np.int32)
-    phase = random.uniform(2, 5, (rows, 1)) * np.linspace(0, 1, 64) + random.uniform(0, 1, (rows, 1))
-    sine = np.sin(2 * np.pi * phase)
-    forms = np.stack([sine, np.sign(sine), 2 / np.pi * np.arcsin(sine)])
-    x = random.uniform(0.5, 2, (rows, 1)) * forms[y, np.arange(rows)]
-    return (x + random.normal(scale=0.05, size=x.shape)).astype(np.float32)[:, :, None], y
-
-
 def test_time_series(browser_page: BrowserPage):
     """The forms of waves: at least 95 % of the held-out ones, and of others that it never saw."""
     spec = example("time_series")
-    played = play(browser_page, spec, *waves(1200, 1), ("run", {}), ("predict", waves(600, 2)[0]))
+    other = waves(600, 2)
+    x, y = SETS["time_series"]().values()
+    played = play(browser_page, spec, x, y, ("run", {}), ("predict", other["x"]))
     validation = played["record"]["validation"]
     assert validation["val_f1"] >= 0.95
     assert validation["val_f1"] == max(point.get("val_f1", 0) for point in played["history"])
-    accuracy = (played["results"][1].argmax(axis=1) == waves(600, 2)[1]).mean()
+    accuracy = (played["results"][1].argmax(axis=1) == other["y"]).mean()
     assert accuracy >= 0.95
 
 
 def test_fine_tuning(browser_page: BrowserPage):
     """Convolutions trained on the digits 0 to 4 and frozen tell 5 to 9 apart after a tenth of the steps."""
-    tuned = example("fine_tune")
-    x, y = digits()
-    low, high = y < 5, y >= 5
-    base = json.loads(json.dumps(tuned))
-    del base["fine_tune"]
-    base["train"]["steps"] = 10 * tuned["train"]["steps"]
-    base["optimizer"]["lr"] = 0.003
-    for layer in base["model"]["layers"]:
-        layer.pop("trainable", None)
-    first = play(browser_page, base, x[low], y[low], ("run", {}), ("weightsFile",), ("getWeights",))
+    base, tuned = example("fine_tune_base"), example("fine_tune")
+    x, y = SETS["fine_tune_base"]().values()
+    first = play(browser_page, base, x, y, ("run", {}), ("weightsFile",), ("getWeights",))
     assert last_validation(first)["val_accuracy"] >= 0.98
     file, learnt = first["results"][1:]
     calls: list[Call] = [("run", {}), ("getWeights",)]
-    played = play(browser_page, tuned, x[high], y[high] - 5, *calls, initialWeightsFile=file)
+    x, y = SETS["fine_tune"]().values()
+    played = play(browser_page, tuned, x, y, *calls, initialWeightsFile=file)
     after = played["results"][1]
     for name in ("conv2d_1.kernel", "conv2d_1.bias", "conv2d_2.kernel", "conv2d_2.bias"):
         np.testing.assert_array_equal(after[name], learnt[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,37 @@ def test_arrays_and_files_are_uploaded_as_what_they_are(tmp_path: Path):
     assert dict(table.url.params) == {"target": "b", "weight": "a", "name": "t.csv"}
     assert packed.content == (tmp_path / "d.npz").read_bytes()
     assert int(packed.headers["Content-Length"]) == len(packed.content)
+
+
+@pytest.mark.parametrize("of", ["id", "arrays", "file"])
+def test_predictions_of_what_is_there_or_uploaded_first(tmp_path: Path, of: str):
+    """A data set by its id, arrays by name, or a file."""
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    data = {"id": "ds_1", "arrays": {"x": np.zeros((2, 1))}, "file": tmp_path / "t.csv"}[of]
+    uploaded = [httpx.Response(201, json={"id": "ds_1"})] if of != "id" else []
+    script = Script(*uploaded, _job("queued"), _job("succeeded"))
+    with client_of(script) as client:
+        assert client.predict("job_1", data)["state"] == "succeeded"
+    paths = [(request.method, request.url.path) for request in script.requests]
+    assert paths[: len(uploaded)] == [("POST", "/v1/datasets")] * len(uploaded)
+    assert paths[len(uploaded)] == ("POST", "/v1/jobs/job_1/predictions")
+    assert json.loads(script.requests[len(uploaded)].content) == {"dataset": "ds_1"}
+
+
+@pytest.mark.parametrize("data", [np.zeros((2, 1)), [[1.0]], None])
+def test_what_is_no_data_set_is_refused(data: Any):
+    """Before anything is sent, with what is one."""
+    script = Script()
+    with client_of(script) as client:
+        for call in (client.upload_dataset, partial(client.predict, "job_1")):
+            with pytest.raises(Invalid) as caught:
+                call(data)
+            (fault,) = caught.value.faults
+            assert (fault.field, fault.value) == ("data", type(data).__name__)
+            assert '{"x": x' in str(fault.legal)
+        with pytest.raises(Invalid, match=r"dataset\.x: is numpy\.ndarray"):
+            client.create_predictions("job_1", {"x": np.zeros(2)})  # pyright: ignore[reportArgumentType]
+    assert script.requests == []
 
 
 def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch):

@@ -79,8 +79,23 @@ def test_tables_that_are_refused(text: str, target: str | None, field: str, word
 
 def test_faults_of_all_lines_are_counted():
     """Twenty are told, the rest is a number."""
-    found = refusal("a,species\n" + "x,1\n" * 500)
+    found = refusal("a,species\n" + "x,1\n" * 500 + "1,1\n")
     assert (len(found.faults), found.more) == (20, 480)
+
+
+@pytest.mark.parametrize(
+    ("target", "legal"),
+    [(None, "--target 'the kind'"), ("a", "only the targets may be names of classes")],
+)
+def test_a_column_of_text_is_one_fault(target: str | None, legal: str):
+    """Named, with its first cell and what to do; what else was found in the same lines is told and counted beside it."""
+    found = refusal("a,the kind,b\n" + "1,oak,?\n1,elm,2\n" * 30, target)
+    column, *others = found.faults
+    assert (column.field, column.value) == ("column the kind", "oak")
+    assert column.message == "has no finite number in any of its 60 rows"
+    assert legal in str(column.legal)
+    assert {fault.field.partition(", ")[2] for fault in others} == {"column b"}
+    assert len(others) + found.more == 30
 
 
 @pytest.mark.parametrize(
@@ -112,3 +127,11 @@ def test_what_float32_loses_is_a_warning(x: Any, y: Any, warnings: Any):
     """Of an array's own; nothing is said where nothing is lost."""
     made = normalise(np.array(x), np.array(y))
     assert [array.info.stats.warnings for array in made] == warnings
+
+
+def test_whole_numbers_that_are_rounded_are_named_by_their_column():
+    """Of a table's inputs: a time in microseconds is of no use rounded, and must be found among others."""
+    rows = "".join(f"{2**40 + row},{row},{2**30 + row},{row % 2}\n" for row in range(3))
+    x, _ = read(f"at,age,id,species\n{rows}")
+    text = "4 whole numbers are beyond 2^24 and between what float32 keeps, and rounded, in columns at, id"
+    assert x.info.stats.warnings == [text]
