@@ -28,6 +28,9 @@ _CONTROL_S = 10.0  # for a command that needs no GPU
 _EXIT_S = 2.0  # from a connection that broke to the exit that broke it
 _POLL_S = 0.01
 _KEPT_LINES = 40
+_WITHOUT_PEERS = (
+    "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[name];"
+)
 Result = TypeVar("Result")
 
 
@@ -117,6 +120,8 @@ class Browser:
         page.on("error", partial(self._die, "its page crashed"))
         browser.on("disconnected", self._lose)
         self._client.on("Fetch.requestPaused", self._refuse_request)
+        # Neither a policy nor interception sees peer connections, which reach any address over TURN.
+        await self._send("Page.addScriptToEvaluateOnNewDocument", source=_WITHOUT_PEERS)
         await self._send("Fetch.enable", patterns=[{"urlPattern": p} for p in patterns_outside(url)])
         self._client.on("Log.entryAdded", self._note_entry)
         await self._send("Network.disable")  # its events echo every request's body

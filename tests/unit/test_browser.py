@@ -61,6 +61,11 @@ globalThis.texelgradPage = {
     };
   },
   socket: () => new Promise((resolve) => { new WebSocket("ws://127.0.0.1:OTHER/").onerror = () => resolve(null); }),
+  peers() {
+    const frame = document.body.appendChild(document.createElement("iframe"));
+    const found = [globalThis, frame.contentWindow].flatMap((w) => Object.getOwnPropertyNames(w).filter((n) => n.endsWith("PeerConnection")));
+    return found.join();
+  },
   say() {
     console.warn("slow:", 3, null, { a: 1 }, NaN);
     console.log("plain");
@@ -231,6 +236,16 @@ def test_sockets_are_left_to_the_policy(
 
     with_browser(chromium, site, profile, use)
     assert other.requests == requests
+
+
+def test_there_are_no_peer_connections(chromium: Chromium, site: Site, profile: Path):
+    """Neither in the page nor in a frame of it: over TURN they would reach other ports of this machine whatever the policy."""
+    site.policy = ""
+
+    async def use(browser: Browser) -> None:
+        assert await browser.call("peers", deadline_s=DEADLINE_S) == ""
+
+    with_browser(chromium, site, profile, use)
 
 
 def test_the_console_is_heard(chromium: Chromium, site: Site, profile: Path):
