@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyppeteer.errors import NetworkError
 
 from .stack import ROOT, Stack, wait_until
 from tests.kernels.harness import BrowserPage
@@ -32,9 +33,14 @@ class Reader(BrowserPage):
         self._wait(self._page.setViewport({"width": width, "height": 800}), OPEN_S)
 
     def text(self, selector: str) -> str:
-        """What stands there, with single spaces; "" where there is nothing or it is hidden."""
+        """What stands there, with single spaces; "" where there is nothing, it is hidden, or the page gives way to another."""
         script = "s => { const e = document.querySelector(s); return e && e.checkVisibility() ? e.innerText : ''; }"
-        return re.sub(r"\s+", " ", self.evaluate(script, selector)).strip()
+        try:
+            return re.sub(r"\s+", " ", self.evaluate(script, selector)).strip()
+        except NetworkError as error:
+            if "context" not in str(error):
+                raise
+            return ""
 
     def press(self, selector: str) -> None:
         """Click there."""
