@@ -46,38 +46,32 @@ vec4 exponentials(vec4 z, float top, int n) {
   return e;
 }
 
-// TEXELS are taken at once: a GPU then waits for all their fetches together.
-#ifdef WITH_ACCURACY
-#define SEARCH_TARGET(t) { \
-  vec4 y = mix(vec4(-1.), givenAt(tLayer, tBase, t), inside(t)); \
-  float high = largest(y); \
-  if (high > best) { best = high; wanted = 4 * (t) + firstLane(y, high); } }
-#else
-#define SEARCH_TARGET(t)
-#endif
-#define SEARCH(j) { \
-  vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase, n + j), inside(n + j)); \
-  float high = largest(z); \
-  if (high > top) { top = high; predicted = 4 * (n + j) + firstLane(z, high); } \
-  SEARCH_TARGET(n + j) }
-#define SUM(j) { \
-  vec4 z = Z_fetch(zLayer, zBase, n + j); \
-  vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n + j), inside(n + j)); \
-  vec4 e = exponentials(z, top, n + j); \
-  if (predicted >> 2 == n + j) e = withLane(e, predicted & 3, 0.); \
-  part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n + j)), vec4(1.))); }
-
 Statistics rowStatistics(int row) {
   int zLayer = Z_layer(row), zBase = Z_base(row), tLayer = T_layer(row), tBase = T_base(row);
   float top = -tg_inf(), best = -1.;
   int predicted = -1, wanted = -1;
-  for (int n = 0; n < Z_TEXELS_PER_ROW; n += TEXELS) { EACH_TEXEL(SEARCH) }
+  for (int n = 0; n < Z_TEXELS_PER_ROW; n++) {
+    vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase, n), inside(n));
+    float high = largest(z);
+    if (high > top) { top = high; predicted = 4 * n + firstLane(z, high); }
+#ifdef WITH_ACCURACY
+    vec4 y = mix(vec4(-1.), givenAt(tLayer, tBase, n), inside(n));
+    high = largest(y);
+    if (high > best) { best = high; wanted = 4 * n + firstLane(y, high); }
+#endif
+  }
   // Subtract the row maximum: exp overflows float32 above 88.7.
   float rest = 0., weight = 0., toward = 0.;
   for (int start = 0; start < Z_TEXELS_PER_ROW; start += BLOCK) {
     vec3 part = vec3(0.);
     int end = min(start + BLOCK, Z_TEXELS_PER_ROW);
-    for (int n = start; n < end; n += TEXELS) { EACH_TEXEL(SUM) }
+    for (int n = start; n < end; n++) {
+      vec4 z = Z_fetch(zLayer, zBase, n);
+      vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n), inside(n));
+      vec4 e = exponentials(z, top, n);
+      if (predicted >> 2 == n) e = withLane(e, predicted & 3, 0.);
+      part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
+    }
     rest += part.x;
     weight += part.y;
     toward += part.z;

@@ -1,5 +1,5 @@
 // Losses, their gradients and the accuracy: alone, or as the end of a draw that makes the logits.
-import { ACTIVATIONS, atOnce, BLOCK, exactFloat, find, ROW_LANES, texelsAtOnce } from "./common.js";
+import { ACTIVATIONS, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 
 /** @import { Layout } from "../layout.js" */
 /** @import { Lowering } from "../lowering.js" */
@@ -58,14 +58,14 @@ export const kernels = {
     if (grad && texelsPerRow <= SHORT_ROW) {
       const domain = lowering.lossDomain(z);
       const { defines, reads, writes } = lossParts(lowering, group, domain);
-      return [lowering.draw("softmax_cross_entropy", { trips: 4 * trips, defines: { BLOCK, ...atOnce("TEXEL", 1), ...defines }, reads: [logits, ...reads], writes, domain })];
+      return [lowering.draw("softmax_cross_entropy", { trips: 4 * trips, defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
     }
     const rows = lowering.scratch(`statistics of ${z}`, lowering.measure({ rows: lowering.batchRows, columns: 4, layers: 1 }));
     const { defines, reads, writes } = lossParts(lowering, group, rows.layout);
     const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
     const statistics = lowering.draw("softmax_rows", {
       trips,
-      defines: { BLOCK, ...texelsAtOnce(lowering.wanted, texelsPerRow), ...defines },
+      defines: { BLOCK, ...defines },
       reads: [logits, ...reads],
       writes: [...(dz ? [lowering.write("S", rows.name)] : []), ...rest],
       domain: rows.layout,
@@ -74,7 +74,7 @@ export const kernels = {
     const { WITH_ACCURACY: _, ...plain } = defines;
     const gradient = lowering.draw("softmax_grad", {
       trips: ROW_LANES,
-      defines: { BLOCK, ...atOnce("TEXEL", 1), ...plain },
+      defines: { BLOCK, ...plain },
       reads: [logits, ...reads, lowering.read("S", rows.name)],
       writes: [dz],
       domain: lowering.lossDomain(z),
