@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 from ..tolerances import BY_HAND_TOL
@@ -15,7 +15,7 @@ from .cnns import FLATTEN, Layer, Shape, cnn, conv, dense, images_for, output_sh
 from .harness import BrowserPage, PageError
 from .nets import forward, row_losses
 from .specs import ACTIVATIONS, LOSSES, OPTIMIZERS, Array
-from .steps import check_padding, check_reduction, check_values, inspect, split_padding
+from .steps import BoundsTooWide, check_padding, check_reduction, check_values, inspect, split_padding
 from .test_kernels import DEVICES, TARGETS_NEEDED, assert_same_kind, device_id, quick
 from .windows import Window
 
@@ -240,7 +240,10 @@ def test_any_conv_net(
     batch_size = max(1, round(rows * batch_share))
     batch = math.ceil(rows / batch_size) - 1 if last else 0
     how: dict[str, Any] = {"algorithm": algorithm, "device": device, "optimizer": optimizer}
-    check(browser_page, *net, rows, loss, batch_size=batch_size, batch=batch, **how)
+    try:
+        check(browser_page, *net, rows, loss, batch_size=batch_size, batch=batch, **how)
+    except BoundsTooWide:  # of one or two rows, the only loss may be what two large logits leave
+        reject()
 
 
 # ---- what must not be hidden ----------------------------------------------------------------------------------------
