@@ -36,10 +36,10 @@ export async function evaluate(session, given) {
       for (const [tensor, part] of values) executable.tensors.writeStage(tensor, part);
       if (session.weights) executable.tensors.writeStage(ROW_WEIGHT, counts);
       sums.weight += counts.reduce((sum, value) => sum + value, 0);
-      executable.submitStagedEvaluation(count);
+      executable.evaluator.submitStaged(count);
     } else session.feeder.evaluate(first, count, 0);
     const [evaluated, read] = await Promise.all([
-      pipeline.measures ? executable.readEvaluated(count) : undefined,
+      pipeline.measures ? executable.evaluator.readOutputs(count) : undefined,
       executable.readTelemetry("evaluate", 0, 1),
     ]);
     if (evaluated) executable.tensors.checkAlive();
@@ -86,7 +86,7 @@ export async function predict(session, given) {
     const count = Math.min(stage, rows - first);
     // Written and drawn in one task, as above.
     for (const [tensor, values] of await readFeeds(feeds, first, count)) session.executable.tensors.writeStage(tensor, values);
-    data.set(session.executable.predictStaged(count), first * outputs);
+    data.set(session.executable.evaluator.predictStaged(count), first * outputs);
   }
   return { shape: [rows, ...session.plan.outputShape], data };
 }

@@ -50,7 +50,7 @@ class ResidentFeeder {
     if (this.validation.length === 0) return;
     const order = new Int32Array(this.executable.tensors.place(orderAt("stage")).layout.rows).fill(-1);
     order.set(this.validation);
-    this.executable.setOrder("stage", order);
+    this.executable.evaluator.setOrder("stage", order);
   }
 
   /** Makes sure that the batch of a step is where it can be trained on. @param {number} step counted from 0 @returns {number} its first row there */
@@ -60,7 +60,7 @@ class ResidentFeeder {
     if (this.epoch < 0 || (batches.shuffled && this.epoch !== epoch)) {
       const order = batches.order(epoch, executable.sizes.batch);
       if (this.held) for (const [name, held] of Object.entries(this.held)) executable.tensors.writeEpoch(name, 0, held.gather(order));
-      else executable.setOrder("epoch", order);
+      else executable.evaluator.setOrder("epoch", order);
       this.held = null;
       this.epoch = epoch;
     }
@@ -69,7 +69,7 @@ class ResidentFeeder {
 
   /** Submits an evaluation of validation rows. @param {number} first @param {number} rows @param {number} line @param {(rows: number) => void} [after] each batch @returns {number} batches */
   evaluate(first, rows, line, after) {
-    return this.executable.submitEvaluation(first, rows, line, { after });
+    return this.executable.evaluator.submit(first, rows, line, { after });
   }
 }
 
@@ -119,6 +119,6 @@ class StreamedFeeder {
       const order = validation.subarray(from, from + count);
       for (const name of executable.lowered.fed) executable.tensors.writeStage(name, held[name].gather(order));
     };
-    return executable.submitEvaluation(first, rows, line, { write, after });
+    return executable.evaluator.submit(first, rows, line, { write, after });
   }
 }

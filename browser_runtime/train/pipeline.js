@@ -179,7 +179,7 @@ export class Pipeline {
     const rows = Math.min(stage * most, this.validation.length - this.validated);
     /** @type {Promise<Evaluated>[]} */
     const reads = [];
-    const after = measures ? (/** @type {number} */ count) => void reads.push(executable.readEvaluated(count)) : undefined;
+    const after = measures ? (/** @type {number} */ count) => void reads.push(executable.evaluator.readOutputs(count)) : undefined;
     const batches = this.feeder.evaluate(this.validated, rows, line, after);
     evaluated.push(reads);
     this.validated += rows;

@@ -79,7 +79,7 @@ export async function inspect(spec, x, y, options = {}) {
     const rows = batches.rows(batch);
     const firstRow = batch * executable.sizes.batch;
     const lr = learningRate(optimizer, session.step, totalSteps);
-    executable.setOrder("epoch", batches.order(0, executable.sizes.batch));
+    executable.evaluator.setOrder("epoch", batches.order(0, executable.sizes.batch));
     executable.steps.set(0, rows, firstRow, 1 / rows, session.step);
     writeScalars(session.spec, lr, session.step + 1, executable.steps.scalars[0]);
 

@@ -1,7 +1,7 @@
 """Calls JavaScript functions in a real Chromium from synchronous tests. Not the worker's browser.
 
 $TEXELGRAD_TEST_CHROMIUM_FLAGS replaces the flags that choose the renderer, which is SwiftShader without it.
-$CHROMIUM is the browser's path, else chromium-headless-shell is taken from PATH.
+The browser is the one that the worker would take: $CHROMIUM, else by the usual names from PATH.
 """
 
 # pyright: reportUnknownLambdaType=false
@@ -28,6 +28,8 @@ from typing import Any, Self, TypeVar
 
 import psutil
 import pyppeteer
+
+from worker.chromium import find_chromium
 
 from .codec import decode, decode_array, encode, encode_array
 from .static_server import StaticServer
@@ -177,14 +179,7 @@ class BrowserPage:
             self.profile = None
 
     def _launch(self) -> None:
-        program = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
-        if program is None:
-            raise FileNotFoundError(
-                "no chromium-headless-shell on PATH; install it or set CHROMIUM to its path"
-            )
-        # Debian puts a shell wrapper on PATH, which a signal ends without its child: the program itself is here.
-        itself = Path("/usr/lib/chromium") / Path(program).name
-        program = str(itself) if itself.is_file() else program
+        program = str(find_chromium("", "").program)
         self.profile = Path(tempfile.mkdtemp(prefix="texelgrad-test-"))
         command = [
             program,

@@ -1,8 +1,8 @@
-// Executable: a lowered plan on a device. Submits the fixed lists of draws, and reads what they report.
+// Executable: a lowered plan on a device. Submits the fixed lists of draws of training, and reads what they report; evaluator.js submits the others.
 import { EngineError } from "../../errors.js";
 import { Dispatches } from "./dispatch.js";
+import { Evaluator } from "./evaluator.js";
 import { TELEMETRY_LINES } from "./lower.js";
-import { fedAt, orderAt, OUTPUTS } from "./places.js";
 import { fingerprint } from "./programs.js";
 import { readLater } from "./readback.js";
 import { kernelText } from "./shader_source.js";
@@ -49,14 +49,12 @@ export class Executable {
     /** GL calls of all steps submitted so far; counted where they are made. */
     this.glCalls = 0;
     this.steps = new Steps(this.gl, this.sizes.trainSlots);
-    this.evaluateSteps = new Steps(this.gl, this.sizes.evaluateSlots);
+    this.evaluator = new Evaluator(this);
     /** Batches in flight whose framebuffers are made. */
     this.prepared = 0;
     this.disposed = false;
     /** Dispatches by their draws, made when they are first asked for. @type {Map<Draw, Dispatch>} */
     this.made = new Map();
-    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[], reduce: Dispatch}|undefined} */
-    this.evaluating = undefined;
     /** Dispatches of each group of the plan. @type {Dispatch[][]} */
     this.groups = [];
     /** Those of a step. @type {Dispatch[]} */
@@ -127,17 +125,6 @@ export class Executable {
     return draws.map((draw) => this.dispatch(draw));
   }
 
-  /** What evaluates and predicts. */
-  get evaluation() {
-    const { phases, gathers, reductions } = this.lowered;
-    return (this.evaluating ??= {
-      gather: this.all(gathers.stage),
-      evaluate: this.all(phases.evaluate.flat()),
-      predict: this.all(phases.predict.flat()),
-      reduce: this.dispatch(reductions.evaluate.draw),
-    });
-  }
-
   /** Makes the framebuffers of flights of up to `count` training steps, so that submitting them makes nothing. @param {number} count */
   prepare(count) {
     this.dispatches.framebuffer(this.reduction("train"), 0, 0);
@@ -195,7 +182,7 @@ export class Executable {
 
   /** @param {"train"|"evaluate"} phase @returns {Dispatch} */
   reduction(phase) {
-    return phase === "train" ? this.dispatch(this.lowered.reductions.train.draw) : this.evaluation.reduce;
+    return phase === "train" ? this.dispatch(this.lowered.reductions.train.draw) : this.evaluator.dispatches.reduce;
   }
 
   /** Batches in flight. @param {"train"|"evaluate"} phase */
@@ -256,66 +243,6 @@ export class Executable {
   }
 
   /**
-   * Submits an evaluation of rows of the data set, in the order given to `setOrder("stage", ...)`, or written by the caller.
-   * @param {number} first first row of that order, a multiple of sizes.stage
-   * @param {number} rows at most sizes.stage * sizes.evaluateSlots
-   * @param {number} line of the telemetry
-   * @param {{write?: (first: number, rows: number) => void, after?: (rows: number) => void}} [hooks] `write`: writes these rows into the staging
-   *   tensors; `after`: called after the draws of each batch, whose staging rows are still there
-   * @returns {number} batches
-   */
-  submitEvaluation(first, rows, line, { write, after } = {}) {
-    this.enter();
-    const { stage } = this.sizes;
-    const { gather, evaluate } = this.evaluation;
-    const batches = Math.ceil(rows / stage);
-    for (let i = 0; i < batches; i++) this.evaluateSteps.set(i, Math.min(stage, rows - i * stage), first + i * stage, 1);
-    this.evaluateSteps.upload(batches);
-    for (let i = 0; i < batches; i++) {
-      write?.(first + i * stage, Math.min(stage, rows - i * stage));
-      this.evaluateSteps.bind(i);
-      this.run(gather, i);
-      this.run(evaluate, i);
-      after?.(Math.min(stage, rows - i * stage));
-    }
-    this.reduce("evaluate", line);
-    return batches;
-  }
-
-  /**
-   * The network's outputs for the staging rows that were just evaluated, and their targets, read without stalling.
-   * @param {number} rows
-   * @returns {Promise<{outputs: Float32Array, targets: Float32Array}>} [rows, columns] each
-   */
-  async readEvaluated(rows) {
-    this.run(this.evaluation.predict, 0);
-    const reads = [OUTPUTS, fedAt("stage", "target")].map((name) => this.tensors.readTensorLater(name, rows));
-    const [outputs, targets] = await Promise.all(reads);
-    return { outputs, targets };
-  }
-
-  /** Evaluates the rows that were uploaded to the staging tensors. @param {number} rows */
-  submitStagedEvaluation(rows) {
-    this.enter();
-    this.evaluateSteps.set(0, rows, 0, 1);
-    this.evaluateSteps.upload(1);
-    this.evaluateSteps.bind(0);
-    this.run(this.evaluation.evaluate, 0);
-    this.reduce("evaluate", 0);
-  }
-
-  /** Predicts the rows that were uploaded to the staging tensors. @param {number} rows @returns {Float32Array} [rows, outputs] */
-  predictStaged(rows) {
-    this.enter();
-    this.evaluateSteps.set(0, rows, 0, 1);
-    this.evaluateSteps.upload(1);
-    this.evaluateSteps.bind(0);
-    this.run(this.evaluation.predict, 0);
-    const { data } = this.tensors.readTensor(OUTPUTS);
-    return data.subarray(0, rows * this.tensors.place(OUTPUTS).layout.columns);
-  }
-
-  /**
    * Reads lines of the telemetry, without stalling.
    * @param {"train"|"evaluate"} phase @param {number} line @param {number} lines
    * @returns {Promise<(line: number, slot: number) => Sums>}
@@ -340,21 +267,6 @@ export class Executable {
     };
   }
 
-  /**
-   * Sets the order of the epoch's batches or of the evaluated rows, and gathers the epoch.
-   * @param {"epoch"|"stage"} to @param {Int32Array} order row numbers, -1 for padding
-   */
-  setOrder(to, order) {
-    this.enter();
-    const { slots } = this.tensors.place(orderAt(to));
-    this.tensors.upload(slots[0], 0, order, true);
-    if (to !== "epoch") return;
-    this.evaluateSteps.set(0, 0, 0, 1);
-    this.evaluateSteps.upload(1);
-    this.evaluateSteps.bind(0);
-    this.run(this.all(this.lowered.gathers.epoch), 0);
-  }
-
   /** Lines of telemetry that may be written before they are read. */
   get telemetryLines() {
     return TELEMETRY_LINES;
@@ -362,7 +274,8 @@ export class Executable {
 
   dispose() {
     this.disposed = true;
-    for (const steps of [this.steps, this.evaluateSteps]) steps.dispose();
+    this.steps.dispose();
+    this.evaluator.dispose();
     this.dispatches.dispose();
     this.tensors.dispose();
   }
