@@ -32,10 +32,15 @@ const OPTIMIZERS = [
   { type: "sgd", lr: 0.1, momentum: 0.9 },
   { type: "adam", lr: 0.001, beta1: 0.9, beta2: 0.999, eps: 1e-8 },
 ];
-/** Small nets update where the gradient is made; in wide ones that is a draw of its own. */
-const SIZES = [{ inputs: 3, hidden: 5, batch: 16 }, { inputs: 784, hidden: 512, batch: 128 }];
-const DEVICES = [4, 8].map((maxDrawBuffers) => ({ maxDrawBuffers, maxTextureSize: 8192, maxArrayLayers: 2048 }));
+/** Small nets update where the gradient is made, unless their batch is long; in wide ones that is a draw of its own. */
+const SIZES = [{ inputs: 3, hidden: 5, batch: 16 }, { inputs: 3, hidden: 5, batch: 512 }, { inputs: 784, hidden: 512, batch: 128 }];
 const DIALECTS = ["rgba32f", "rgba32ui"].flatMap((format) => ["texture", "texelFetch"].map((fetch) => ({ format, fetch })));
+const LIMITS = { maxTextureSize: 8192, maxArrayLayers: 2048 };
+/** Of renderers on the CPU every dialect; of GPUs, whose plans take more at once, theirs. */
+const DEVICES = [
+  ...[4, 8].map((maxDrawBuffers) => ({ limits: { ...LIMITS, maxDrawBuffers }, dialects: DIALECTS })),
+  { limits: { ...LIMITS, maxDrawBuffers: 8, software: false }, dialects: DIALECTS.filter(({ format, fetch }) => format === "rgba32f" && fetch === "texelFetch") },
+];
 
 const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
 
@@ -217,11 +222,11 @@ function runs(origins) {
 
 const expanded = new Map();
 for (const { spec, labels, batch, weighted = false, algorithm = "direct" } of jobs()) {
-  for (const limits of DEVICES) {
+  for (const { limits, dialects } of DEVICES) {
     const plan = buildPlan(spec, { labels, weighted }, chooser(limits, [batch], algorithm));
     const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch });
     for (const { source } of draws(lowered)) {
-      for (const dialect of DIALECTS) {
+      for (const dialect of dialects) {
         const { text, origins } = kernelText(source, files, dialect);
         if (!expanded.has(text)) expanded.set(text, { name: source.shader, text, origins: runs(origins) });
       }

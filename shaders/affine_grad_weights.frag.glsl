@@ -1,11 +1,15 @@
 // affine_grad_weights: DW = X^T @ DY, db = column sums of DY, and where OPTIMIZER is given the update instead of DW     forward: affine
 // X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment
-// Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256) * 2^-24 * sum|x||dy|
+// With SPLITS: DW [SPLITS,K,N], whose parts, each of so many samples in a row, the update adds.
+// Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256 + SPLITS) * 2^-24 * sum|x||dy|
 // Padding is written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/epilogue.glsl"
 #ifdef OPTIMIZER
 #include "lib/optimizer.glsl"
+#endif
+#ifdef SPLITS
+#include "lib/share.glsl"
 #endif
 
 // SAMPLES are taken at once. Where that is a multiple of the layers that X and DY interleave over, each one's layer is a constant, and a small net's
@@ -45,23 +49,30 @@
   vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   MULTIPLY }
 
-// A batch of one block needs no loop over them, which is compiled even for one turn.
+// One block needs no loop over them, which is compiled even for one turn.
 #ifdef MANY_SAMPLES
-#define EACH_BLOCK for (int start = 0; start < uRows; start += 256)
+#define EACH_BLOCK for (int start = first; start < last; start += 256)
 #else
-#define EACH_BLOCK const int start = 0;
+#define EACH_BLOCK int start = first;
 #endif
 
 void main() {
   ivec2 place = fragmentPlace();
+#ifdef SPLITS
+  int split = place.x / WEIGHT_GROUPS, group = place.x - split * WEIGHT_GROUPS, n = place.y;
+  ivec2 share = shareOf((uRows + 15) / 16, split) * 16;
+  int first = share.x, last = share.y;
+#else
   int group = place.x, n = place.y;
+  int first = 0, last = uRows;
+#endif
   DY_Column column = DY_column(n);
   // The bias's row group has no columns of X.
-  int first = group == BIAS_GROUP ? 0 : group * ROWS / 4;
-  X_Column input0 = X_column(first);
+  int texel = group == BIAS_GROUP ? 0 : group * ROWS / 4;
+  X_Column input0 = X_column(texel);
 #if ROWS == 8
-  bool isWide = first + 1 < X_TEXELS_PER_ROW;
-  X_Column input1 = X_column(isWide ? first + 1 : first);
+  bool isWide = texel + 1 < X_TEXELS_PER_ROW;
+  X_Column input1 = X_column(isWide ? texel + 1 : texel);
 #endif
   vec4 total[ROWS];
   vec4 part[ROWS];
@@ -72,7 +83,7 @@ void main() {
 
   EACH_BLOCK {
     EACH_ROW(CLEAR)
-    int end = min(start + 256, uRows);
+    int end = min(start + 256, last);
     for (int m = start; m < end; m += SAMPLES) { EACH_SAMPLE(ADD) }
     EACH_ROW(FLUSH)
   }

@@ -30,6 +30,8 @@ _TEXELS_OF_PART = 4096
 _FRAGMENTS = 8192
 _FEW_FRAGMENTS, _MANY_FRAGMENTS = 512, 2048
 _MAX_SPLITS = 4096  # parts of a gradient that an update can add
+# of a dense layer's gradient on a GPU: of fewer fragments than the first, so many samples at least, so many parts at most
+_BATCH_PARTS = (512, 64, 32)
 _MAX_TRIPS = 32_768
 _NARROW = 4  # texels of a row below which a matrix is folded
 _MAX_TEXTURE_SIZE = 8192
@@ -125,6 +127,8 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
                 : 2 if patches[layer.index] else 1
             ]
             total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
+        else:
+            total += _batch_parts(layer, batch) * _weights(layer, 4)
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need those that wait for each other, and a small
@@ -290,6 +294,12 @@ def _splits(layer: LayerShape, batch: int) -> int:
     lines = batch // 4 * height
     short = math.ceil(lines / max(1, _MAX_TRIPS // width))
     return max(1, min(lines, max(math.ceil(_FRAGMENTS / texels), short), _MAX_SPLITS))
+
+
+def _batch_parts(layer: LayerShape, batch: int) -> int:
+    """Parts in which a dense layer's weight gradient is summed; backends/webgl2/fragment_rows.js."""
+    fragments, samples, many = _BATCH_PARTS
+    return min(many, batch // samples) if _weights(layer, 4) <= fragments * 4 * _TEXEL_BYTES else 0
 
 
 def _statistics(layer: LayerShape, batch: int, stage: int) -> int:

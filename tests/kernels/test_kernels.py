@@ -134,6 +134,24 @@ def test_loops_that_take_more_at_once(browser_page: BrowserPage, texels: int):
         check(browser_page, sizes, 37, "mse", activation="tanh", device=device)
 
 
+@pytest.mark.parametrize(("optimizer", "targets"), [("sgd", 8), ("sgd", 2), ("adam", 8), ("adam", 4)])
+def test_weight_gradients_in_parts(browser_page: BrowserPage, optimizer: str, targets: int):
+    """As on GPUs: a long batch is shared out among more fragments, also a last short one, of which some get nothing; the update adds their sums."""
+    device = {
+        "maxDrawBuffers": targets,
+        "rows": {"activation": 4, "weight": 4, "gradient": 8, "samples": 16,
+                 "parts": {"fragments": 512, "turns": 0, "samples": 32, "least": 2, "most": 8}},
+    }  # fmt: skip
+    for sizes, rows, ending, net in (
+        ((2, 7, 1), 129, "update", {}),
+        ((5, 9, 3), 700, "update", {"activation": "tanh"}),
+        ((3, 6, 2), 300, "update", {"batch_size": 256, "batch": 1}),
+        ((3, 6, 2), 2101, "sum_parts", {"clip": {"global_norm": 0.01}}),
+    ):
+        kernels = check(browser_page, sizes, rows, "mse", device=device, optimizer=optimizer, **net)
+        assert f"affine_grad_weights.frag.glsl+{ending}.frag.glsl" in kernels
+
+
 @pytest.mark.parametrize("targets", [8, 4])
 @pytest.mark.parametrize("labels", ["index", "values"])
 def test_softmax_of_long_rows(browser_page: BrowserPage, labels: str, targets: int):

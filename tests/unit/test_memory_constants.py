@@ -47,5 +47,8 @@ def test_regions_and_slots_are_those_of_gpus():
     texels = {int(n.replace("_", "")) for n in re.findall(r"regions: \{ texels: ([\d_]+)", text)}
     rows = re.search(r"activation: \{ few: (\d), usual: (\d), many: (\d) \}", text)
     assert rows
+    parts = re.search(r"parts: \{ fragments: (\d+), .* samples: (\d+), .* most: (\d+) \}", text)
+    assert parts
+    assert tuple(map(int, parts.groups())) == memory._BATCH_PARTS  # pyright: ignore[reportPrivateUsage]
     ours = (memory._SLOTS, {memory._REGION_TEXELS}, memory._RENDERERS[1].rows)  # pyright: ignore[reportPrivateUsage]
     assert ours == (max(slots), texels, tuple(map(int, rows.groups())))

@@ -9,24 +9,30 @@
  * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT: 1 is the least
  * to compile.
  * `texels`: of a row whose products a product fetches at once, a power of two.
+ * `parts`: into which a weight gradient of fewer `fragments` and no fewer `turns` of all of them is split, each of so many `samples` at least;
+ * their number.
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
  * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number,
- *   regions?: {texels: number, alike: boolean}}} RowsWanted
+ *   parts?: {fragments: number, turns: number, samples: number, least: number, most: number}, regions?: {texels: number, alike: boolean}}} RowsWanted
  */
 
 /**
  * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small activation's rows apart,
  * and has fragments enough of a large one to share more fetches among 8 rows; it waits less for samples that are fetched at once, where a CPU
- * only compiles longer; and its steps are so short that summing the losses of 32 at a time instead of 64 would cost a tenth of them. It waits 5 us
- * and more for a render pass that depends on another one, as long as it takes to write 17,500 texels, and has many cores that compile; on a CPU a
- * step of two passes instead of three takes a tenth less, but each program 0.05 to 0.1 s.
+ * only compiles longer, and has units idle while a few fragments go through a long batch. Its steps are so short that summing the losses of 32
+ * at a time instead of 64 would cost a tenth of them. It waits 5 us and more for a render pass that depends on another one, as long as it takes to
+ * write 17,500 texels, and has many cores that compile; on a CPU a step of two passes instead of three takes a tenth less, but each program 0.05
+ * to 0.1 s.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
-  gpu: { activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true } },
+  gpu: {
+    activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true },
+    parts: { fragments: 512, turns: 65_536, samples: 64, least: 8, most: 32 },
+  },
 };
 /** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */
 const FEW_FRAGMENTS = 512;
@@ -39,6 +45,19 @@ export function rowsFor(choice, rows, texelsPerRow) {
   if (typeof choice === "number") return choice;
   if ((rows / choice.many) * texelsPerRow >= MANY_FRAGMENTS) return choice.many;
   return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
+}
+
+/** A sample that one fragment waits for takes a draw as long as this many more fragments that do. */
+const WAITING_FRAGMENTS = 16;
+
+/**
+ * Into how many parts a batch is split whose samples a weight gradient sums: its few fragments would wait for their fetches one after the other.
+ * @param {RowsWanted["parts"]} choice @param {number} rows of a batch @param {number} fragments @returns {number}
+ */
+export function partsFor(choice, rows, fragments) {
+  if (!choice || fragments >= choice.fragments || rows * (fragments + WAITING_FRAGMENTS) < choice.turns) return 1;
+  const parts = Math.min(choice.most, Math.floor(rows / choice.samples));
+  return parts < choice.least ? 1 : parts;
 }
 
 /** @param {SamplesChoice} choice @param {number} turns of all fragments, over all samples @returns {number} samples at once */

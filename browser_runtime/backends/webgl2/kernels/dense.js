@@ -1,7 +1,8 @@
 // Matrix products of dense layers.
-import { samplesFor } from "../fragment_rows.js";
-import { matrixOf, ROW_ALIGNMENT, rowsPerFragment } from "../layout.js";
+import { partsFor, samplesFor } from "../fragment_rows.js";
+import { ceilDiv, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "../layout.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
+import { gradientInParts } from "./gradient_parts.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
 
@@ -17,15 +18,17 @@ const FETCHES_WORTH_A_DRAW = 100_000;
 const FETCHES_WORTH_A_STORE = 10;
 
 /**
- * The loop of a weight gradient over the batch. It takes as many samples at once as suit the device: one or whole row groups, and few enough turns.
- * @param {Lowering} lowering @param {KernelRead[]} reads @param {Layout} domain of the gradient
+ * The loop of a weight gradient over the batch, or over a part of it. It takes as many samples at once as suit the device: one or whole row groups,
+ * and few enough turns.
+ * @param {Lowering} lowering @param {KernelRead[]} reads @param {Layout} domain of the gradient @param {number} [parts] of the batch
  */
-function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }) {
+function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, parts = 1) {
+  const rows = roundUp(ceilDiv(batchRows, parts), ROW_ALIGNMENT);
   const suits = samplesFor(wanted.samples ?? ROW_ALIGNMENT, groups * texelsPerRow * batchRows);
   const whole = suits === 1 ? 1 : Math.max(suits, ...reads.map(({ place }) => place.layout.layers));
-  const samples = batchRows / whole <= MAX_TRIPS ? whole : ROW_ALIGNMENT;
-  const many = batchRows > 4 * BLOCK && { MANY_SAMPLES: 1 };
-  return { trips: batchRows / samples, defines: { ...many, ...atOnce("SAMPLE", samples) } };
+  const samples = rows / whole <= MAX_TRIPS ? whole : ROW_ALIGNMENT;
+  const many = rows > 4 * BLOCK && { MANY_SAMPLES: 1 };
+  return { trips: rows / samples, defines: { ...many, ...atOnce("SAMPLE", samples) } };
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -75,6 +78,13 @@ export const kernels = {
   affine_grad_weights(lowering, group) {
     const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
+    const { shape, bias } = lowering.tensor(outputs.dw);
+    const { texels } = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
+    const parts = partsFor(lowering.wanted.parts, lowering.batchRows, texels);
+    if (parts > 1) {
+      const share = (/** @type {Layout} */ one) => ({ parts, ...overSamples(lowering, reads, one, parts) });
+      return gradientInParts(lowering, group, { kernel: "affine_grad_weights", gradient: outputs.dw, share, reads });
+    }
     if (!find(group, "update")) {
       const domain = lowering.layout(outputs.dw);
       return [lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, domain), reads, writes: [lowering.write("DW", outputs.dw)], domain })];
@@ -91,7 +101,6 @@ export const kernels = {
       const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
-    const { shape, bias } = lowering.tensor(gradient);
     const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
     return [
       lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes: [lowering.write("DW", gradient)], domain: stored }),

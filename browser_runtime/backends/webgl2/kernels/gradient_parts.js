@@ -13,26 +13,26 @@ const FRAGMENTS = 8192;
 const TRIPS_OF_PART = 8;
 
 /**
- * How a sum is shared out: into how many parts, and how often a fragment that makes one loops.
- * @typedef {{parts: number, trips: number}} Shares
+ * How a sum is shared out: into how many parts, how often a fragment that makes one loops, and what it is told of that.
+ * @typedef {{parts: number, trips: number, defines?: Record<string, string|number>}} Shares
  */
 
 /**
  * The draw that makes the parts, and what adds them: the update, or where the gradient is read again, a draw that stores it.
  * @param {Lowering} lowering @param {any} group
- * @param {{kernel: string, gradient: string, share: (one: Layout) => Shares, defines: Record<string, string|number>, reads: KernelRead[]}} sum
+ * @param {{kernel: string, gradient: string, share: (one: Layout) => Shares, defines?: Record<string, string|number>, reads: KernelRead[]}} sum
  *   `share`: of a gradient laid out as `one`
  */
 export function gradientInParts(lowering, group, { kernel, gradient, share, defines, reads }) {
   const fused = find(group, "update");
   const { shape, bias } = lowering.tensor(gradient);
   const one = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
-  const { parts, trips } = share(one);
+  const { parts, trips, defines: shared } = share(one);
   const alone = !fused && parts === 1;
   const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, { ...one, groups: one.groups * parts, texels: one.texels * parts }).name;
   const sums = lowering.draw(kernel, {
     trips,
-    defines: { ...defines, SPLITS: parts, WEIGHT_GROUPS: one.groups },
+    defines: { ...defines, ...shared, SPLITS: parts, WEIGHT_GROUPS: one.groups },
     reads,
     writes: [lowering.write("DW", name)],
     domain: lowering.layout(name),
