@@ -48,10 +48,10 @@ export function windowDefines({ taps, stride, dilation, padding, input, output, 
 export const atOnce = (name, count) => ({ [`${name}S`]: count, [`EACH_${name}(F)`]: Array.from({ length: count }, (_, i) => `F(${i})`).join(" ") });
 
 /**
- * A loop over the texels of a row, as many at once as suits the device and leaves no remainder: a power of two, which divides a block.
- * @param {import("../fragment_rows.js").RowsWanted} wanted @param {number} texelsPerRow
+ * A loop over the texels of a row, so many at once at most, which leaves no remainder: a power of two, which divides a block.
+ * @param {number} most @param {number} texelsPerRow
  */
-export function texelsAtOnce({ texels: most = 1 }, texelsPerRow) {
+export function texelsAtOnce(most, texelsPerRow) {
   let texels = 1;
   while (texels * 2 <= most && texelsPerRow % (texels * 2) === 0) texels *= 2;
   return atOnce("TEXEL", texels);
