@@ -2,26 +2,28 @@
 // L, C [slots] layers of texels with 4 rows each  ->  S [PARTS, slots]: (sum of L, 1 if it is not finite, sum of C, 1: a texel that was written)
 // In training the norm N of the gradient comes along where there is one, instead of the accuracies, in the first part.
 // One fragment a slot and part; the host adds the parts in float64.
-// Accumulates in blocks of about 64 texels, f32; error <= ~ (64 + M/256) * 2^-24 * sum|l|
+// Accumulates in blocks of 64 texels, f32; error <= ~ (64 + M/256) * 2^-24 * sum|l|
 // The rows of L and C past the batch are 0.
 // Reference: browser_runtime/reference/losses.js
 #include "lib/math.glsl"
 
+// TEXELS are taken at once, so that a GPU waits for all their fetches together: the next step waits for this draw.
+#define GROUP(j) ((texel + j) / L_TEXELS_PER_ROW)
+#define COLUMN(j) ((texel + j) % L_TEXELS_PER_ROW)
+#ifdef WITH_ACCURACY
+#define ADD(j) block += L_fetch(slot, L_group(GROUP(j)), COLUMN(j)); blockCorrect += C_fetch(slot, C_group(GROUP(j)), COLUMN(j));
+#else
+#define ADD(j) block += L_fetch(slot, L_group(GROUP(j)), COLUMN(j));
+#endif
+
 void main() {
   int slot = int(gl_FragCoord.x), part = int(gl_FragCoord.y) % PARTS;
-  int first = part * GROUPS_OF_PART, last = min(first + GROUPS_OF_PART, L_GROUPS);
+  int first = part * TEXELS_OF_PART, last = min(first + TEXELS_OF_PART, L_GROUPS * L_TEXELS_PER_ROW);
   vec4 loss = vec4(0.), correct = vec4(0.);
   for (int start = first; start < last; start += BLOCK) {
     vec4 block = vec4(0.), blockCorrect = vec4(0.);
     int end = min(start + BLOCK, last);
-    for (int g = start; g < end; g++) {
-      for (int n = 0; n < L_TEXELS_PER_ROW; n++) {
-        block += L_fetch(slot, L_group(g), n);
-#ifdef WITH_ACCURACY
-        blockCorrect += C_fetch(slot, C_group(g), n);
-#endif
-      }
-    }
+    for (int texel = start; texel < end; texel += TEXELS) { EACH_TEXEL(ADD) }
     loss += block;
     correct += blockCorrect;
   }

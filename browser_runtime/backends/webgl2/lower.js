@@ -2,8 +2,8 @@
 import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
-import { ROWS } from "./fragment_rows.js";
-import { MAX_TRIPS } from "./kernels/common.js";
+import { ROWS, samplesFor } from "./fragment_rows.js";
+import { atOnce, BLOCK, largestPower, MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
 import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering } from "./lowering.js";
@@ -215,16 +215,19 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const reduction = (/** @type {Lowering} */ lowering) => {
     const [accuracy, norm] = ["correct", STEP_NORMS].map((name) => lowering.places.has(name));
     const { groups, texelsPerRow } = lowering.place("loss").layout;
-    const groupsOfPart = ceilDiv(groups, Math.min(groups, ceilDiv(groups * texelsPerRow, TEXELS_OF_PART)));
-    const parts = ceilDiv(groups, groupsOfPart);
+    const texels = groups * texelsPerRow;
+    const texelsOfPart = roundUp(ceilDiv(texels, ceilDiv(texels, TEXELS_OF_PART)), ROW_ALIGNMENT);
+    const parts = ceilDiv(texels, texelsOfPart);
+    const together = largestPower(samplesFor(wanted.samples ?? ROW_ALIGNMENT, texels * lowering.slots), texels);
     const layout = { ...layoutFor({ rows: TELEMETRY_LINES * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);
     const draw = makeDraw(arena, "reduce_rows", {
-      trips: groupsOfPart * texelsPerRow + groupsOfPart,
+      trips: texelsOfPart / together,
       defines: {
-        BLOCK: Math.max(1, Math.floor(64 / texelsPerRow)),
+        BLOCK,
         PARTS: parts,
-        GROUPS_OF_PART: groupsOfPart,
+        TEXELS_OF_PART: texelsOfPart,
+        ...atOnce("TEXEL", together),
         ...(accuracy && { WITH_ACCURACY: 1 }),
         ...(norm && { WITH_NORM: 1 }),
       },

@@ -47,15 +47,18 @@ export function windowDefines({ taps, stride, dilation, padding, input, output, 
 /** A loop that takes `count` at once: NAMES, and EACH_NAME(F) for all of them. @param {string} name @param {number} count */
 export const atOnce = (name, count) => ({ [`${name}S`]: count, [`EACH_${name}(F)`]: Array.from({ length: count }, (_, i) => `F(${i})`).join(" ") });
 
+/** The largest power of two, `most` at most, that divides `count`: taken at once it leaves no remainder. @param {number} most @param {number} count */
+export function largestPower(most, count) {
+  let power = 1;
+  while (power * 2 <= most && count % (power * 2) === 0) power *= 2;
+  return power;
+}
+
 /**
  * A loop over the texels of a row, so many at once at most, which leaves no remainder: a power of two, which divides a block.
  * @param {number} most @param {number} texelsPerRow
  */
-export function texelsAtOnce(most, texelsPerRow) {
-  let texels = 1;
-  while (texels * 2 <= most && texelsPerRow % (texels * 2) === 0) texels *= 2;
-  return atOnce("TEXEL", texels);
-}
+export const texelsAtOnce = (most, texelsPerRow) => atOnce("TEXEL", largestPower(most, texelsPerRow));
 
 /** A float32 in a shader's text, bit for bit: what compilers make of decimals is theirs to say. @param {number} x */
 export const exactFloat = (x) => `uintBitsToFloat(${new Uint32Array(Float32Array.of(x).buffer)[0]}u)`;
