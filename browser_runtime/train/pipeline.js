@@ -22,7 +22,7 @@ import { Measures } from "./metrics.js";
 
 const CHUNK_MS = 80; // telemetry is read about this often
 const READ_VALUES = 4 << 20; // outputs and targets that are on their way to the host at once
-/** Chunks submitted before the first of them is waited for. */
+/** Chunks that are submitted and not read, at most. */
 export const IN_FLIGHT = 2;
 
 export class Pipeline {
@@ -102,8 +102,8 @@ export class Pipeline {
    */
   submit(target) {
     const { executable, batches } = this;
-    const lines = Math.floor(executable.telemetryLines / (IN_FLIGHT + 1));
-    const firstLine = (this.chunk++ % (IN_FLIGHT + 1)) * lines;
+    const lines = Math.floor(executable.telemetryLines / IN_FLIGHT);
+    const firstLine = (this.chunk++ % IN_FLIGHT) * lines;
     const end = Math.min(target, this.step + this.chunkSteps);
     this.justValidated = false;
     /** @type {Flight[]} */
@@ -128,6 +128,8 @@ export class Pipeline {
       executable.prepare(ends.length);
       const calls = executable.glCalls;
       executable.submitTraining(ends.length, line);
+      // The GPU process has run out of commands while the last chunk was read: it need not wait for the whole of this one.
+      if (flights.length === 0) executable.gl.flush();
       // The longest flight says least of what belongs to the flight itself.
       if (count > 0 && count >= this.countedSteps) {
         this.glCallsPerStep = (executable.glCalls - calls) / count;

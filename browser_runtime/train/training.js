@@ -5,6 +5,9 @@ import { IN_FLIGHT } from "./pipeline.js";
 /** @import { Point, Report } from "./pipeline.js" */
 /** @import { Session } from "./session.js" */
 
+/** Between two questions for errors, each of which the GPU process has to answer before it is given more to do. */
+const CHECK_MS = 80;
+
 /**
  * Trains up to the step `target`, or until a validation ends the run.
  * @param {Session} session @param {number} target
@@ -14,36 +17,55 @@ import { IN_FLIGHT } from "./pipeline.js";
 export async function train(session, target, { onTelemetry, signal }) {
   const { device, executable, pipeline, progress, timings } = session;
   const started = performance.now();
-  /** @type {Promise<Report>[]} */
+  /** Chunks that were submitted, and those of them that were read. @type {Promise<Report>[]} */
   const flying = [];
+  /** @type {Report[]} */
+  const landed = [];
   let last = started;
+  let checked = started;
+  // A read waits until the GPU process has taken all commands, and leaves it without any until the next chunk is submitted: what the chunk
+  // reports is taken in behind that.
   const land = async () => {
-    const report = await /** @type {Promise<Report>} */ (flying.shift());
-    device.check();
+    landed.push(await /** @type {Promise<Report>} */ (flying.shift()));
     const now = performance.now();
-    pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
-    last = now;
-    progress.receive(pipeline.points(report));
-    await progress.show(onTelemetry);
+    if (flying.length > 0 && now - checked < CHECK_MS) return;
+    device.check();
+    checked = now;
+  };
+  const takeIn = async () => {
+    for (let report = landed.shift(); report; report = landed.shift()) {
+      const now = performance.now();
+      pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
+      last = now;
+      progress.receive(pipeline.points(report));
+      await progress.show(onTelemetry);
+    }
   };
   try {
     await progress.show(onTelemetry);
     while (!progress.stopped && pipeline.wants(target)) {
       if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
       flying.push(pipeline.submit(target));
+      await takeIn();
       if (timings.firstStepMs === 0) {
         await land();
+        await takeIn();
         timings.firstStepMs = performance.now() - started;
         executable.compileRest();
       }
       // What a validation says may end the run: no step is taken before it is known.
       const most = pipeline.waits && pipeline.justValidated ? 1 : IN_FLIGHT;
       while (flying.length >= most) await land();
+      if (most === 1) await takeIn();
     }
-    while (flying.length) await land();
+    await takeIn();
+    while (flying.length) {
+      await land();
+      await takeIn();
+    }
   } catch (error) {
     // Whatever ended the run is what the caller hears of: a device that fails now is told by the next call.
-    await settle(session, flying).catch(() => {});
+    await settle(session, [...landed, ...flying]).catch(() => {});
     if (error instanceof EngineError && error.code === "aborted") await progress.handOver(onTelemetry);
     throw error;
   } finally {
@@ -54,16 +76,16 @@ export async function train(session, target, { onTelemetry, signal }) {
 
 /**
  * Ends a run that is broken off between two steps, with all that it submitted counted, so that another one can go on from there.
- * @param {Session} session @param {Promise<Report>[]} flying
+ * @param {Session} session @param {(Report|Promise<Report>)[]} reports of its chunks
  */
-async function settle({ device, pipeline, progress }, flying) {
+async function settle({ device, pipeline, progress }, reports) {
   for (;;) {
-    while (flying.length > 0) {
-      const report = await /** @type {Promise<Report>} */ (flying.shift());
+    while (reports.length > 0) {
+      const report = await /** @type {Report|Promise<Report>} */ (reports.shift());
       device.check();
       progress.receive(pipeline.points(report));
     }
     if (pipeline.submitted === 0) return;
-    flying.push(pipeline.submit(pipeline.step + 1));
+    reports.push(pipeline.submit(pipeline.step + 1));
   }
 }
