@@ -1,5 +1,5 @@
 // affine: Y = act(X @ W + b), b where W has one, and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
-// X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment; X may be a uniform block
+// X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
 // Accumulates over K in blocks of 256, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0.
@@ -16,13 +16,6 @@
 #else
 #define EACH_BLOCK const int start = 0;
 #endif
-#ifdef UNIFORM_COLUMNS
-#define WEIGHTS(k) mat4( \
-  W_fetch(W_layer(4 * (k)), W_base(4 * (k)), n), W_fetch(W_layer(4 * (k) + 1), W_base(4 * (k) + 1), n), \
-  W_fetch(W_layer(4 * (k) + 2), W_base(4 * (k) + 2), n), W_fetch(W_layer(4 * (k) + 3), W_base(4 * (k) + 3), n))
-#include "lib/uniform_rows.glsl"
-#define LOCATE(i) total[i] = vec4(0.);
-#else
 // TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
 #define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
 #define MULTIPLY(j) { \
@@ -32,17 +25,13 @@
   vec4 w3 = W_fetch(W_layer(4 * (k + j) + 3), W_base(4 * (k + j) + 3), n); \
   X_Column column = X_column(k + j); \
   EACH_ROW(ADD) }
-#define ADD_PRODUCTS(k) EACH_TEXEL(MULTIPLY)
-#define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
-#endif
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
   vec4 total[ROWS];
-#ifndef UNIFORM_COLUMNS
   X_Row row[ROWS];
-#endif
+#define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
   EACH_ROW(LOCATE)
 
   EACH_BLOCK {
@@ -50,7 +39,7 @@ void main() {
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, X_TEXELS_PER_ROW);
-    for (int k = start; k < end; k += TEXELS) { ADD_PRODUCTS(k) }
+    for (int k = start; k < end; k += TEXELS) { EACH_TEXEL(MULTIPLY) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }

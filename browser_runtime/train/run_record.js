@@ -1,5 +1,4 @@
 // Run record: what a session says of itself: what it ran on, what it cost, where its validations stand.
-import { drawCalls } from "../backends/webgl2/draw.js";
 import { countParameters } from "./weights.js";
 
 /** @import { Recorded } from "./normalization.js" */
@@ -35,7 +34,7 @@ export function runRecord(session) {
     },
     parameters: countParameters(session.plan),
     convolutions: session.plan.convolutions,
-    drawsPerStep: drawCalls(session.executable.lowered.phases.train.flat()),
+    drawsPerStep: session.executable.train.length,
     glCallsPerStep: session.pipeline.glCallsPerStep,
     plannedTextureBytes: session.executable.lowered.bytes,
     peakTextureBytes: session.executable.tensors.bytes,

@@ -142,12 +142,13 @@ def test_weight_gradients_in_parts(browser_page: BrowserPage, optimizer: str, ta
         "rows": {"activation": 4, "weight": 4, "gradient": 8, "samples": 16,
                  "parts": {"fragments": 512, "turns": 0, "samples": 32, "least": 2, "most": 8}},
     }  # fmt: skip
-    for sizes, rows, ending, net in (
+    nets: list[tuple[tuple[int, ...], int, str, dict[str, Any]]] = [
         ((2, 7, 1), 129, "update", {}),
         ((5, 9, 3), 700, "update", {"activation": "tanh"}),
         ((3, 6, 2), 300, "update", {"batch_size": 256, "batch": 1}),
         ((3, 6, 2), 2101, "sum_parts", {"clip": {"global_norm": 0.01}}),
-    ):
+    ]
+    for sizes, rows, ending, net in nets:
         kernels = check(browser_page, sizes, rows, "mse", device=device, optimizer=optimizer, **net)
         assert f"affine_grad_weights.frag.glsl+{ending}.frag.glsl" in kernels
 

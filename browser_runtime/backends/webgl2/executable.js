@@ -94,7 +94,6 @@ export class Executable {
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
       gl.viewport(0, dispatch.y, 1, 1);
       this.bindTextures(dispatch);
-      dispatch.special?.bind();
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
     gl.flush();
@@ -163,8 +162,8 @@ export class Executable {
         bound[unit] = textures[i];
         this.glCalls += 2;
       }
-      if (dispatch.special === null) gl.drawArrays(gl.TRIANGLES, 0, 3);
-      this.glCalls += 2 + (dispatch.special === null ? 1 : dispatch.special.draw());
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+      this.glCalls += 3;
     }
   }
 
