@@ -79,10 +79,10 @@ export function size(matrix, maxSize) {
   return { layout, extent: extent(layout, maxSize) };
 }
 
-/** @param {any} spec @param {any} shapes */
-export function tryEstimate(spec, shapes) {
+/** @param {any} spec @param {any} shapes @param {any} [limits] */
+export function tryEstimate(spec, shapes, limits) {
   try {
-    return { estimate: estimate(spec, shapes) };
+    return { estimate: estimate(spec, shapes, limits ?? undefined) };
   } catch (error) {
     const { name, code, field, message } = /** @type {any} */ (error);
     return { error: { name, code, field, message } };

@@ -53,7 +53,8 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
     *[([1], [dense(classes)], "softmax_cross_entropy", 4, None) for classes in (21_844, 21_845, 65_536)],
     ([1], [dense(65_536)], "mse", 4, None),
     ([1], [dense(65_536)], "bce", 4, 4),
-    # softmax over channels: 10 trips for 4 of them, in each of 4 rows
+    # softmax over channels: 10 trips for 4 of them, in each of 4 rows, also where a GPU has fragments enough for 8
+    *[([1], [dense(channels) | {"activation": "softmax"}, dense(1)], "mse", 512, None) for channels in (3272, 3273)],
     *[([1], [dense(channels) | {"activation": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
     *[([1], [dense(channels), {"type": "activation", "function": "softmax"}, dense(1)], "mse", 4, None) for channels in (3272, 3273)],
     # losses of images: a row's texels in one sum
@@ -94,10 +95,16 @@ GRID: list[tuple[list[int], list[Layer], str, int, int | None]] = [
 ]  # fmt: skip
 
 
+RENDERERS = {
+    "software": {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256, "software": True},
+    "gpu": {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256, "software": False},
+}
+
+
 def faults_of(
-    sample: list[int], layers: list[Layer], loss: str, rows: int, batch: int | None
-) -> tuple[list[Fault], str]:
-    """The service's faults, and what the engine says: its error's code, or nothing."""
+    sample: list[int], layers: list[Layer], loss: str, rows: int, batch: int | None, *, renderer: str = "software"
+) -> tuple[list[Fault], str]:  # fmt: skip
+    """The service's faults, and what the engine says on a renderer: its error's message, or nothing."""
     spec = parse_spec(
         {
             "model": {"input": sample, "layers": layers},
@@ -114,18 +121,19 @@ def faults_of(
     arrays = {name: ArrayInfo("float32", shape, STATS) for name, shape in shapes.items()}
     ours = [*limit_faults(dict(spec), SETTINGS), *data_faults(dict(spec), arrays)]
     made = {name: {"shape": list(shape)} for name, shape in shapes.items()}
-    theirs = call("/tests/unit/plan_probe.js", "tryEstimate", spec.model_dump(), made)
+    theirs = call("/tests/unit/plan_probe.js", "tryEstimate", spec.model_dump(), made, RENDERERS[renderer])
     error = theirs.get("error", {})
     assert error.get("code") in (None, "too_large"), error
     return ours, error.get("message", "")
 
 
+@pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("case", GRID, ids=[str(number) for number in range(len(GRID))])
 def test_the_service_refuses_what_the_planner_refuses(
-    case: tuple[list[int], list[Layer], str, int, int | None],
+    case: tuple[list[int], list[Layer], str, int, int | None], renderer: str
 ):
     """On both sides of each limit; with one fault, its value and what would be legal."""
-    ours, theirs = faults_of(*case)
+    ours, theirs = faults_of(*case, renderer=renderer)
     assert bool(ours) == bool(theirs), (ours, theirs)
     assert len(ours) <= 1
     for fault in ours:

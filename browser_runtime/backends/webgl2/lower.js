@@ -202,13 +202,13 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const [accuracy, norm] = ["correct", STEP_NORMS].map((name) => lowering.places.has(name));
     const { groups, texelsPerRow } = lowering.place("loss").layout;
     const texels = groups * texelsPerRow;
-    const texelsOfPart = roundUp(ceilDiv(texels, ceilDiv(texels, TEXELS_OF_PART)), ROW_ALIGNMENT);
+    const texelsOfPart = roundUp(ceilDiv(texels, Math.min(groups, ceilDiv(texels, TEXELS_OF_PART))), ROW_ALIGNMENT);
     const parts = ceilDiv(texels, texelsOfPart);
     const together = largestPower(samplesFor(wanted.samples ?? ROW_ALIGNMENT, texels * lowering.slots), texels);
     const layout = { ...layoutFor({ rows: TELEMETRY_LINES * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);
     const draw = makeDraw(arena, "reduce_rows", {
-      trips: texelsOfPart / together,
+      trips: texelsOfPart, // at most: what is taken at once depends on the device, and what it refuses should not
       defines: {
         BLOCK,
         PARTS: parts,

@@ -1,6 +1,7 @@
 // Lowering: one phase of a plan on one device: where its tensors lie, and what its kernels ask for to make their draws.
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
+import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment } from "./layout.js";
 
 /** @import { Arena } from "./arena.js" */
@@ -58,6 +59,7 @@ export class Lowering {
     const { phase, batchRows, maxDrawBuffers, wanted } = this;
     const lossGroup = phase.groups.find(makesLoss);
     const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
+    const softmaxed = new Set(phase.groups.filter(({ kernel }) => kernel === "softmax_channels").flatMap(({ outputs }) => Object.values(outputs)));
     const tensors = [];
     const maxSize = this.arena.maxSize;
     const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
@@ -79,8 +81,11 @@ export class Lowering {
       // which therefore is no larger than it must be.
       const beside = besideRowLosses.has(name);
       const columns = columnsOf(shape);
-      const wish = rowsFor(wanted.activation, batchRows, ceilDiv(columns.columns, columns.pixels * 4) * columns.pixels);
-      const layers = rowsPerFragment(beside ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
+      const texelsPerPixel = ceilDiv(columns.columns, columns.pixels * 4);
+      const wish = rowsFor(wanted.activation, batchRows, texelsPerPixel * columns.pixels);
+      // A softmax goes through a pixel's channels for each row of a fragment: for very many of them it has 4, as the service counts.
+      const loopsLong = softmaxed.has(name) && wish * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
+      const layers = rowsPerFragment(beside || loopsLong ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
       const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else tensors.push({ name, first, last, layout });

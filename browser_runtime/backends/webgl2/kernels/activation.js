@@ -1,5 +1,5 @@
 // Activations, where no other kernel takes them along, and softmax over channels, which none can.
-import { ACTIVATIONS, BLOCK, slopeSource } from "./common.js";
+import { ACTIVATIONS, BLOCK, slopeSource, softmaxTrips } from "./common.js";
 
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
@@ -32,8 +32,7 @@ export const kernels = {
     const domain = lowering.layout(outputs.y);
     return [
       lowering.draw("softmax_channels", {
-        // For each of its rows, all channels for the largest and for the sum, texel by texel and lane by lane, and its own four.
-        trips: domain.layers * (2 * 5 * domain.texelsPerPixel + 4),
+        trips: domain.layers * softmaxTrips(domain.texelsPerPixel),
         defines: { BLOCK },
         reads: [lowering.read("X", inputs.x)],
         writes: [lowering.write("Y", outputs.y)],

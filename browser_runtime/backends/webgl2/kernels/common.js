@@ -14,6 +14,10 @@ export const MAX_TRIPS = 32_768;
 /** Trips of the loops over the rows and lanes of a fragment in an epilogue. */
 export const ROW_LANES = 8 * 4;
 
+/** Trips of a softmax over the channels of a pixel: all of them for the largest and for the sum, texel by texel and lane by lane, and its own four.
+ * @param {number} texelsPerPixel */
+export const softmaxTrips = (texelsPerPixel) => 2 * 5 * texelsPerPixel + 4;
+
 export const area = (/** @type {number[]} */ [height, width]) => height * width;
 
 /** @param {any} group @param {string} type @returns {any} */
