@@ -40,7 +40,7 @@ export async function evaluate(session, given) {
     } else session.feeder.evaluate(first, count, 0);
     const [evaluated, read] = await Promise.all([
       pipeline.measures ? executable.evaluator.readOutputs(count) : undefined,
-      executable.readTelemetry("evaluate", 0, 1),
+      executable.readTelemetry("evaluate", 1),
     ]);
     if (evaluated) executable.tensors.checkAlive();
     pipeline.count(sums, read(0, 0), evaluated);

@@ -13,8 +13,8 @@ import { Measures } from "./metrics.js";
  * @typedef {{step: number, loss?: number, gradient_norm?: number, val_loss?: number, val_accuracy?: number, [metric: `val_${string}`]: any}} Point */
 
 /** Batches whose losses stand in a line of the telemetry, `first` of their steps, how many steps end among them, and which.
- * @typedef {{line: number, first: number, count: number, ends: boolean[]}} Flight */
-/** Batches of validation rows in a line; `last` of those after a step. @typedef {{line: number, step: number, batches: number, last: boolean}} Pass */
+ * @typedef {{first: number, count: number, ends: boolean[]}} Flight */
+/** Batches of validation rows in a line; `last` of those after a step. @typedef {{step: number, batches: number, last: boolean}} Pass */
 /** Outputs and targets of a batch of validation rows. @typedef {{outputs: Float32Array, targets: Float32Array}} Evaluated */
 /** What one chunk reports; `evaluated`: of each pass, the batches that metrics of the host are computed from.
  * @typedef {{flights: Flight[], passes: Pass[], train: Read|null, evaluate: Read|null, evaluated: Evaluated[][]}} Report */
@@ -61,7 +61,6 @@ export class Pipeline {
     /** Whether the last chunk ended a validation. */
     this.justValidated = false;
     this.chunkSteps = 4;
-    this.chunk = 0;
   }
 
   /** Whether a validation of the weights as they are has begun, and not all of its rows were submitted. */
@@ -102,8 +101,8 @@ export class Pipeline {
    */
   submit(target) {
     const { executable, batches } = this;
-    const lines = Math.floor(executable.telemetryLines / IN_FLIGHT);
-    const firstLine = (this.chunk++ % IN_FLIGHT) * lines;
+    // Every chunk has all of them: its read is a command before those of the next one.
+    const lines = executable.telemetryLines;
     const end = Math.min(target, this.step + this.chunkSteps);
     this.justValidated = false;
     /** @type {Flight[]} */
@@ -116,7 +115,7 @@ export class Pipeline {
     const mostPasses = this.measures ? 1 : lines;
     while (flights.length < lines && passes.length < mostPasses) {
       if (this.validating) {
-        passes.push(this.validate(firstLine + passes.length, evaluated));
+        passes.push(this.validate(passes.length, evaluated));
         this.justValidated = !this.validating;
         if (this.waits && this.justValidated) break;
         continue;
@@ -124,10 +123,9 @@ export class Pipeline {
       if (this.step >= end) break;
       const ends = this.flight(end);
       const count = ends.filter(Boolean).length;
-      const line = firstLine + flights.length;
       executable.prepare(ends.length);
       const calls = executable.glCalls;
-      executable.submitTraining(ends.length, line);
+      executable.submitTraining(ends.length, flights.length);
       // The GPU process has run out of commands while the last chunk was read: it need not wait for the whole of this one.
       if (flights.length === 0) executable.gl.flush();
       // The longest flight says least of what belongs to the flight itself.
@@ -135,13 +133,13 @@ export class Pipeline {
         this.glCallsPerStep = (executable.glCalls - calls) / count;
         this.countedSteps = count;
       }
-      flights.push({ line, first: this.step + 1, count, ends });
+      flights.push({ first: this.step + 1, count, ends });
       this.step += count;
       this.steps += count;
       if (count === 0) continue;
       if (this.step % batches.stepsPerEpoch === 0 || this.step % this.every === 0 || this.step === batches.totalSteps) this.validated = 0;
     }
-    return this.read(firstLine, flights, passes, evaluated);
+    return this.read(flights, passes, evaluated);
   }
 
   /** Fills the scalars of the next flight. @param {number} end @returns {boolean[]} of its batches, which end a step */
@@ -185,18 +183,18 @@ export class Pipeline {
     const batches = this.feeder.evaluate(this.validated, rows, line, after);
     evaluated.push(reads);
     this.validated += rows;
-    return { line, step: this.step, batches, last: !this.validating };
+    return { step: this.step, batches, last: !this.validating };
   }
 
   /**
    * All reads are issued before any is awaited.
-   * @param {number} firstLine @param {Flight[]} flights @param {Pass[]} passes @param {Promise<Evaluated>[][]} reads
+   * @param {Flight[]} flights @param {Pass[]} passes @param {Promise<Evaluated>[][]} reads
    * @returns {Promise<Report>}
    */
-  async read(firstLine, flights, passes, reads) {
+  async read(flights, passes, reads) {
     const [train, evaluate, evaluated] = await Promise.all([
-      flights.length > 0 ? this.executable.readTelemetry("train", firstLine, flights.length) : null,
-      passes.length > 0 ? this.executable.readTelemetry("evaluate", firstLine, passes.length) : null,
+      flights.length > 0 ? this.executable.readTelemetry("train", flights.length) : null,
+      passes.length > 0 ? this.executable.readTelemetry("evaluate", passes.length) : null,
       Promise.all(reads.map((pass) => Promise.all(pass))),
     ]);
     // Telemetry proves itself; that these are real is proved by a number that comes back.
@@ -214,7 +212,7 @@ export class Pipeline {
     const points = [];
     /** @type {Point|undefined} */
     let broken;
-    for (const { line, first, ends } of flights) {
+    flights.forEach(({ first, ends }, line) => {
       let step = first;
       ends.forEach((ended, i) => {
         // Each batch has its part of the mean over the step's rows.
@@ -227,9 +225,9 @@ export class Pipeline {
         if (!this.partial.finite) broken ??= point;
         this.partial = { loss: 0, finite: true };
       });
-    }
-    passes.forEach(({ line, step, batches, last }, pass) => {
-      for (let slot = 0; slot < batches; slot++) this.count(this.sums, /** @type {Read} */ (evaluate)(line, slot), evaluated[pass][slot]);
+    });
+    passes.forEach(({ step, batches, last }, line) => {
+      for (let slot = 0; slot < batches; slot++) this.count(this.sums, /** @type {Read} */ (evaluate)(line, slot), evaluated[line][slot]);
       if (!last) return;
       const measured = Object.entries(this.summary(this.sums)).map(([name, value]) => [`val_${name}`, value]);
       points.push({ step, ...Object.fromEntries(measured) });

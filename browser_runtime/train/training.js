@@ -69,7 +69,7 @@ export async function train(session, target, { onTelemetry, signal }) {
     if (error instanceof EngineError && error.code === "aborted") await progress.handOver(onTelemetry);
     throw error;
   } finally {
-    // What was submitted reads telemetry lines: let it end before anybody reuses them.
+    // What was submitted is being read: let that end before the session is used, or disposed of.
     await Promise.allSettled(flying);
   }
 }

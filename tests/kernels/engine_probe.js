@@ -106,7 +106,7 @@ export async function inspect(spec, x, y, options = {}) {
       });
     });
     executable.reduce("train", 0);
-    const sums = (await executable.readTelemetry("train", 0, 1))(0, 0);
+    const sums = (await executable.readTelemetry("train", 1))(0, 0);
     return { groups, sums, rows, firstRow, aligned: executable.sizes.batch, lr, t: session.step + 1, optimizer, record: session.record };
   });
 }

@@ -72,6 +72,15 @@ def test_a_run_in_pieces_is_the_same_run(browser_page: BrowserPage, optimizer: s
     assert [result["done"] for result in pieces["results"][:-1]] == [False] * (len(calls) - 1) + [True]
 
 
+def test_losses_are_read_before_their_place_is_taken_again(browser_page: BrowserPage):
+    """A run whose chunks go round the lines of telemetry many times, two of them in flight, has the curve of one that waits for each of its pieces."""
+    spec = mlp(SIZES, LOSS, steps=3000, optimizer="adam")
+    whole = play(browser_page, spec, X, Y, ("run", {}))
+    pieces = play(browser_page, spec, X, Y, *[("run", {"steps": 100})] * 30)
+    assert [point["step"] for point in whole["history"]] == list(range(1, 3001))
+    assert whole["history"] == pieces["history"]
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("step", [1, 6, 8])
 def test_resume_equals_uninterrupted(browser_page: BrowserPage, optimizer: str, step: int):

@@ -243,20 +243,20 @@ export class Executable {
   }
 
   /**
-   * Reads lines of the telemetry, without stalling.
-   * @param {"train"|"evaluate"} phase @param {number} line @param {number} lines
+   * Reads the first lines of the telemetry, without stalling: what is submitted from now on may write them.
+   * @param {"train"|"evaluate"} phase @param {number} lines
    * @returns {Promise<(line: number, slot: number) => Sums>}
    */
-  async readTelemetry(phase, line, lines) {
+  async readTelemetry(phase, lines) {
     this.enter();
     const width = this.slots(phase);
     const { parts, norm } = this.lowered.reductions[phase];
     this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.dispatches.framebuffer(this.reduction(phase), 0, 0));
-    const values = await readLater(this.device, { x: 0, y: line * parts, width, height: lines * parts });
-    return (l, slot) => {
+    const values = await readLater(this.device, { x: 0, y: 0, width, height: lines * parts });
+    return (line, slot) => {
       const sums = { loss: 0, finite: true, correct: 0 };
       for (let part = 0; part < parts; part++) {
-        const at = (((l - line) * parts + part) * width + slot) * 4;
+        const at = ((line * parts + part) * width + slot) * 4;
         // Every sum that was really made says so.
         if (values[at + 3] !== 1) throw new EngineError("context_lost", "the GPU process died: what was read from it is not real");
         sums.loss += values[at];
@@ -267,7 +267,7 @@ export class Executable {
     };
   }
 
-  /** Lines of telemetry that may be written before they are read. */
+  /** Lines of telemetry that may be written before a read of them is submitted. */
   get telemetryLines() {
     return TELEMETRY_LINES;
   }
