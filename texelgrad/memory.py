@@ -233,8 +233,10 @@ def _at_once(
             + (index in sums and kinds[widths[index]] == kind)
             for index, made in besides.items()
         )
-        largest = sorted((columns for columns in tensors if kinds[columns] == kind), reverse=True)[:most]
-        total += sum(_tensor(rows, columns, kind.layers) for columns in largest)
+        alike = sorted((columns for columns in tensors if kinds[columns] == kind), reverse=True)
+        # Training and evaluation make their textures before prediction does: where its outputs are wider than all of them, theirs stay besides.
+        widest = alike[:1] == [widths[layers[-1].index]] != alike[1:2]
+        total += sum(_tensor(rows, columns, kind.layers) for columns in alike[: most + widest])
     return total
 
 
@@ -299,7 +301,9 @@ def _splits(layer: LayerShape, batch: int) -> int:
 def _batch_parts(layer: LayerShape, batch: int) -> int:
     """Parts in which a dense layer's weight gradient is summed; backends/webgl2/fragment_rows.js."""
     fragments, samples, many = _BATCH_PARTS
-    return min(many, batch // samples) if _weights(layer, 4) <= fragments * 4 * _TEXEL_BYTES else 0
+    blocks, rows, columns = layer.weights or (0, 0, 0)
+    least = blocks * math.ceil(rows / 4) * math.ceil(columns / 4)  # without a bias
+    return min(many, batch // samples) if least < fragments else 0
 
 
 def _statistics(layer: LayerShape, batch: int, stage: int) -> int:

@@ -178,6 +178,33 @@ def test_the_estimate_of_any_net(
     check(shape, layers, rows, batch, "softmax_cross_entropy", optimizer, fraction, None)
 
 
+WIDTH = st.sampled_from([1, 2, 4, 7, 9, 17, 60, 65, 129, 200, 255, 511])
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    widths=st.lists(WIDTH, min_size=1, max_size=6),
+    bias=st.booleans(),
+    rows=st.sampled_from([2, 600, 4096, 10_000]),
+    batch=st.integers(1, 5000),
+    loss=st.sampled_from(["bce", "softmax_cross_entropy"]),
+    optimizer=st.sampled_from([SGD, ADAM]),
+)
+# on a GPU a gradient of 495 fragments is summed in parts, one of 528, with a bias, is not
+@example(widths=[2, 65, 60, 129, 8, 4], bias=False, rows=4096, batch=2047, loss="bce", optimizer=SGD)
+# what is predicted is wider than all that training, or evaluation, has textures for
+@example(widths=[2, 129, 7, 255], bias=True, rows=10_000, batch=5000, loss="bce", optimizer=SGD)
+@example(widths=[65, 7, 255, 2, 511], bias=True, rows=3, batch=1, loss="bce", optimizer=ADAM)
+def test_no_dense_net_takes_more_than_the_estimate(
+    widths: list[int], bias: bool, rows: int, batch: int, loss: str, optimizer: dict[str, Any]
+):
+    """Long batches, whose weight gradients are summed in parts, and widths that rise and fall."""
+    layers = [*(dense(width, "relu", use_bias=bias) for width in widths[1:]), dense(5)]
+    if loss == "bce":
+        layers = [*layers[:-2], dense(widths[-1], use_bias=bias)]
+    check((widths[0],), layers, rows, min(batch, math.ceil(rows / 2)), loss, optimizer, 0.5, None, within=8)
+
+
 IMAGES = (4, 4, 8)
 
 
