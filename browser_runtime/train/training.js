@@ -21,23 +21,27 @@ export async function train(session, target, { onTelemetry, signal }) {
   const flying = [];
   /** @type {Report[]} */
   const landed = [];
+  /** When a chunk was read last, and when the device was asked last. */
   let last = started;
   let checked = started;
   // A read waits until the GPU process has taken all commands, and leaves it without any until the next chunk is submitted: what the chunk
   // reports is taken in behind that.
   const land = async () => {
-    landed.push(await /** @type {Promise<Report>} */ (flying.shift()));
+    const report = await /** @type {Promise<Report>} */ (flying.shift());
+    landed.push(report);
     const now = performance.now();
+    pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
+    last = now;
     if (flying.length > 0 && now - checked < CHECK_MS) return;
     device.check();
     checked = now;
   };
   const takeIn = async () => {
     for (let report = landed.shift(); report; report = landed.shift()) {
-      const now = performance.now();
-      pipeline.adapt(report.flights.reduce((sum, { count }) => sum + count, 0), now - last);
-      last = now;
-      progress.receive(pipeline.points(report));
+      const chunk = pipeline.points(report);
+      // What a device failed to draw is no divergence.
+      if (chunk.broken) device.check();
+      progress.receive(chunk);
       await progress.show(onTelemetry);
     }
   };

@@ -23,3 +23,17 @@ PROBE = "/tests/unit/pipeline_probe.js"
 def test_chunks_aim_at_80_ms(seen: list[list[float]], expected: list[int]):
     """From the steps of the last one and the time that they took."""
     assert call(PROBE, "chunks", seen) == expected
+
+
+def test_each_chunk_is_timed_when_it_is_read():
+    """Also those that are taken in together, behind a validation that may end the run: not all at once by the first."""
+    adapted = call(PROBE, "trained", {"ms": 30, "chunks": 7})["adapted"]
+    assert [steps for steps, _ in adapted] == [1] * 7
+    assert min(ms for _, ms in adapted) >= 15
+
+
+def test_what_a_device_failed_to_draw_is_no_divergence():
+    """It is asked before its losses are blamed, however short ago it was asked last."""
+    made = {"ms": 1, "chunks": 4, "broken": True}
+    assert call(PROBE, "trained", made)["error"] == "non_finite_loss"
+    assert call(PROBE, "trained", made | {"fails": True})["error"] == "gl_error"
