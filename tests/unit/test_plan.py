@@ -409,6 +409,14 @@ def test_a_smaller_device_refuses_what_a_larger_one_takes():
     assert call(PROBE, "tryLower", spec, "values", DESKTOP | {"maxTextureSize": 16384}, rows)["bytes"] > 0
 
 
+def test_parts_of_a_gradient_fold_where_a_texture_is_not_as_high():
+    """32 parts of 76 row groups each are 2,432 lines."""
+    rows = {"total": 2048, "train": 2048, "validation": 0, "batch": 2048}
+    gpu = DESKTOP | {"maxTextureSize": 2048, "software": False}
+    got = call(PROBE, "tryLower", mlp((300, 16, 2), batch_size=2048), "values", gpu, rows)
+    assert "error" not in got
+
+
 def test_data_beyond_textures_is_streamed():
     """Where data and epoch take more than 1 GiB, or more than a texture: a ring of batches, which is a sixteenth of that."""
     rows = {"total": 600_000, "train": 500_000, "validation": 100_000, "batch": 128}

@@ -29,7 +29,10 @@ export function gradientInParts(lowering, group, { kernel, gradient, share, defi
   const one = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
   const { parts, trips, defines: shared } = share(one);
   const alone = !fused && parts === 1;
-  const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, { ...one, groups: one.groups * parts, texels: one.texels * parts }).name;
+  const groups = one.groups * parts;
+  // One gradient may fit a texture whose height its parts, one below the other, exceed.
+  const all = { ...one, groups, texels: one.texels * parts, folded: one.folded || groups > lowering.arena.maxSize };
+  const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, all).name;
   const sums = lowering.draw(kernel, {
     trips,
     defines: { ...defines, ...shared, SPLITS: parts, WEIGHT_GROUPS: one.groups },
