@@ -1,7 +1,7 @@
 // affine_grad_weights: DW = X^T @ DY, db = column sums of DY, and where OPTIMIZER is given the update instead of DW     forward: affine
 // X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment
-// With SPLITS: DW [SPLITS,K,N], whose parts, each of so many samples in a row, the update adds.
-// Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256 + SPLITS) * 2^-24 * sum|x||dy|
+// With SPLITS: DW [SPLITS,K,N], the sums of as many runs of consecutive samples; update or sum_parts adds them.
+// Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256) * 2^-24 * sum|x||dy|; with SPLITS, once they are added, (256 + M/(256 SPLITS) + SPLITS)
 // Padding is written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/epilogue.glsl"

@@ -1,4 +1,4 @@
-// sum_parts: adds the parts of a gradient that is read again     after: conv2d_grad_weights, norm_grad_weights
+// sum_parts: adds the parts of a gradient that is read again     after: affine_grad_weights, conv2d_grad_weights, norm_grad_weights
 // P [SPLITS,K,N]  ->  S [K,N]   ROWS weight rows and 4 columns a fragment
 // In the order of the parts, f32; error <= SPLITS * 2^-24 * sum|p|
 // Padding is 0 because P's is.

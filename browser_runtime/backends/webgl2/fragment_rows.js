@@ -1,4 +1,5 @@
-// Fragment rows: how many rows of a tensor one fragment writes, and how many samples it sums at once, by what suits the device.
+// Fragment rows: how many rows of a tensor one fragment writes, how many samples it sums at once, and among how many a long sum is shared, by what
+// suits the device.
 
 /** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
 
@@ -6,11 +7,11 @@
 
 /**
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
- * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, at most ROW_ALIGNMENT: 1 is the least
- * to compile.
+ * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, or whose texels a sum of row losses does,
+ * a power of two and at most ROW_ALIGNMENT: 1 is the least to compile.
  * `texels`: of a row whose products a product fetches at once, a power of two.
- * `parts`: into which a weight gradient of fewer `fragments` and no fewer `turns` of all of them is split, each of so many `samples` at least;
- * their number.
+ * `parts`: of the batch, among which a weight gradient is split that has fewer than `fragments`, and with those that it waits for `turns` of its
+ * loops or more: `samples` of each part at least, `most` parts, and none where that makes fewer than `least`.
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
@@ -47,7 +48,7 @@ export function rowsFor(choice, rows, texelsPerRow) {
   return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
 }
 
-/** A sample that one fragment waits for takes a draw as long as this many more fragments that do. */
+/** However few fragments a draw has, each sample that they wait for takes as long as so many fragments more would. */
 const WAITING_FRAGMENTS = 16;
 
 /**

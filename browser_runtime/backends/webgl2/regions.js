@@ -13,7 +13,7 @@ import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, stackedSize } fro
 /** A texture may be so many times as large as those that its parameters would have alone: their widths differ. */
 const MOST_WASTE = 1.5;
 
-/** Groups that make no parts of a gradient, which an update would add: theirs can follow another's. */
+/** Groups that update in one draw, which can follow another's; where a GPU splits a long batch, in two, whose passes are the lesser cost. */
 const UPDATED_AT_ONCE = ["affine_grad_weights", "update"];
 
 /** The parameter that a group updates, where its draw may follow others of its kind at once. @param {Group} group @returns {string|undefined} */
