@@ -127,7 +127,7 @@ export class Pipeline {
       const calls = executable.glCalls;
       executable.submitTraining(ends.length, flights.length);
       // The GPU process has run out of commands while the last chunk was read: it need not wait for the whole of this one.
-      if (flights.length === 0) executable.gl.flush();
+      if (flights.length === 0) executable.flush();
       // The longest flight says least of what belongs to the flight itself.
       if (count > 0 && count >= this.countedSteps) {
         this.glCallsPerStep = (executable.glCalls - calls) / count;

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from texelgrad.spec import parse_spec
+
 from ..kernels.specs import ACTIVATIONS, LOSSES, OPTIMIZERS, Spec, mlp
 from ..node import call
 
@@ -415,6 +417,21 @@ def test_parts_of_a_gradient_fold_where_a_texture_is_not_as_high():
     gpu = DESKTOP | {"maxTextureSize": 2048, "software": False}
     got = call(PROBE, "tryLower", mlp((300, 16, 2), batch_size=2048), "values", gpu, rows)
     assert "error" not in got
+
+
+def test_telemetry_has_as_many_lines_as_its_texture_is_high():
+    """Losses of images, a number a texel, are summed in parts of 4,096: 24 lines of so many would be higher than the device has."""
+    rows = {"total": 512, "train": 512, "validation": 0, "batch": 512}
+    layer = {"type": "conv2d", "filters": 1, "kernel": 1, "padding": "same", "activation": "linear"}
+    spec = {"model": {"input": [64, 64, 1], "layers": [layer]}, "loss": "mse", "optimizer": {"type": "sgd", "lr": 0.1},
+            "train": {"steps": 1, "batch_size": 512}}  # fmt: skip
+    spec = parse_spec(spec).model_dump()
+    heights = {}
+    for size in (2048, 8192):
+        got = call(PROBE, "lowered", spec, "values", DESKTOP | {"maxTextureSize": size}, rows)
+        sums = [draw for draw in got["draws"] if draw["shader"] == "reduce_rows.frag.glsl"]
+        heights[size] = max(draw["height"] for draw in sums)
+    assert heights[2048] <= 2048 < heights[8192]
 
 
 def test_data_beyond_textures_is_streamed():

@@ -2,7 +2,6 @@
 import { EngineError } from "../../errors.js";
 import { Dispatches } from "./dispatch.js";
 import { Evaluator } from "./evaluator.js";
-import { TELEMETRY_LINES } from "./lower.js";
 import { fingerprint } from "./programs.js";
 import { readLater } from "./readback.js";
 import { kernelText } from "./shader_source.js";
@@ -269,7 +268,13 @@ export class Executable {
 
   /** Lines of telemetry that may be written before a read of them is submitted. */
   get telemetryLines() {
-    return TELEMETRY_LINES;
+    const { train, evaluate } = this.lowered.reductions;
+    return Math.min(train.lines, evaluate.lines);
+  }
+
+  /** Hands what was submitted to the GPU process now. */
+  flush() {
+    this.gl.flush();
   }
 
   dispose() {

@@ -22,8 +22,8 @@ export const RESIDENT_BYTES = 2 ** 30;
 const RING_SHARE = 1 / 16;
 /** Bytes of numbers that are held outside of textures, at most. */
 export const MAX_HELD_BYTES = 2 ** 32;
-/** Lines of the telemetry texture: each holds the sums of one such draw. */
-export const TELEMETRY_LINES = 24;
+/** Lines of the telemetry texture at most: each holds the sums of one such draw. */
+const TELEMETRY_LINES = 24;
 /** Batches in flight of an evaluation: as many as it has, from a few to many. */
 const FEW_SLOTS = 8;
 const MAX_SLOTS = 32;
@@ -40,7 +40,7 @@ const TEXELS_OF_PART = 4096;
 /** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
 
 /** The sums of the batches in flight, in `parts` for each, which the host adds; `norm`: whether the norms of their gradients come along.
- * @typedef {{draw: Draw, parts: number, norm: boolean}} Reduction */
+ * @typedef {{draw: Draw, lines: number, parts: number, norm: boolean}} Reduction `lines` of the telemetry: as many as its texture is high enough for */
 
 /**
  * @typedef {object} Lowered
@@ -205,7 +205,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const texelsOfPart = roundUp(ceilDiv(texels, Math.min(groups, ceilDiv(texels, TEXELS_OF_PART))), ROW_ALIGNMENT);
     const parts = ceilDiv(texels, texelsOfPart);
     const together = largestPower(samplesFor(wanted.samples ?? ROW_ALIGNMENT, texels * lowering.slots), texels);
-    const layout = { ...layoutFor({ rows: TELEMETRY_LINES * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
+    const lines = Math.max(1, Math.min(TELEMETRY_LINES, Math.floor(limits.maxTextureSize / parts)));
+    const layout = { ...layoutFor({ rows: lines * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);
     const draw = makeDraw(arena, "reduce_rows", {
       trips: texelsOfPart, // at most: what is taken at once depends on the device, and what it refuses should not
@@ -225,7 +226,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       writes: [{ name: "S", slots: [slot, slot], layers: 1 }],
       domain: layout,
     });
-    return { draw, parts, norm };
+    return { draw, lines, parts, norm };
   };
   const reductions = { train: reduction(train.lowering), evaluate: reduction(evaluate.lowering) };
   const phases = { train: train.draws, evaluate: evaluate.draws, predict: predict.draws };
