@@ -12,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -49,6 +50,11 @@ class Curve:
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
+
+
+def _path(*names: str) -> str:
+    """The names as one path. Quoted, dots too: an id `../datasets`, or `..`, would lead to something else."""
+    return "/".join(quote(name, safe="").replace(".", "%2E") for name in names)
 
 
 class Client:
@@ -145,7 +151,7 @@ class Client:
 
     def job(self, job_id: str) -> Job:
         """What is known of a job now."""
-        return self._api.json("GET", f"jobs/{job_id}", again=True)
+        return self._api.json("GET", _path("jobs", job_id), again=True)
 
     def jobs(
         self, *, status: str | None = None, name: str | None = None, tag: str | None = None
@@ -167,7 +173,7 @@ class Client:
         tag: str | None = None
         while True:
             headers = {"If-None-Match": tag} if tag else {}
-            answer = self._api.send("GET", f"jobs/{job_id}", again=True, headers=headers)
+            answer = self._api.send("GET", _path("jobs", job_id), again=True, headers=headers)
             if answer.status_code != HTTPStatus.NOT_MODIFIED:
                 tag = answer.headers.get("ETag")
                 job: Job = answer.json()
@@ -181,7 +187,7 @@ class Client:
 
     def cancel(self, job_id: str) -> Job:
         """Ask for a cancellation. Raises ApiError (409) where the job has ended otherwise."""
-        return self._api.json("POST", f"jobs/{job_id}/cancel")
+        return self._api.json("POST", _path("jobs", job_id, "cancel"))
 
     def retry(self, job_id: str, *, idempotency_key: str | None = None) -> Job:
         """Queue a new job of the same spec, whose `parent_id` this one is. ApiError (409) before this one has ended."""
@@ -193,24 +199,24 @@ class Client:
 
     def _again(self, how: str, job_id: str, key: str | None) -> Job:
         headers = {"Idempotency-Key": key or str(uuid.uuid4())}
-        return self._api.json("POST", f"jobs/{job_id}/{how}", again=True, headers=headers)
+        return self._api.json("POST", _path("jobs", job_id, how), again=True, headers=headers)
 
     def delete(self, job_id: str) -> None:
         """Delete a job with its curves and files. ApiError (409) before it has ended, or while another continues it."""
-        self._api.send("DELETE", f"jobs/{job_id}", again=False)
+        self._api.send("DELETE", _path("jobs", job_id), again=False)
 
     def why(self, job_id: str) -> dict[str, Any]:
         """Why a job is not running, or why it ended: a `summary` in one sentence, and all `reasons`."""
-        return self._api.json("GET", f"jobs/{job_id}/why", again=True)
+        return self._api.json("GET", _path("jobs", job_id, "why"), again=True)
 
     def logs(self, job_id: str, *, level: str | None = None) -> Iterator[dict[str, Any]]:
         """What the page's console showed and how each attempt ended, oldest first; of one level (debug, ..., error) or all."""
-        return self._api.pages(f"jobs/{job_id}/logs", {"level": level})
+        return self._api.pages(_path("jobs", job_id, "logs"), {"level": level})
 
     def metrics(self, job_id: str, *, keys: str | None = None, max_points: int = 2000) -> dict[str, Curve]:
         """The job's curves by key; thinned to `max_points` each without losing a spike, NaN and infinities exact."""
         query: dict[str, Any] = {"max_points": max_points} | ({"keys": keys} if keys else {})
-        series = self._api.json("GET", f"jobs/{job_id}/metrics", again=True, params=query)["series"]
+        series = self._api.json("GET", _path("jobs", job_id, "metrics"), again=True, params=query)["series"]
         return {
             key: Curve(
                 np.array(curve["steps"], np.int64), np.array([to_float(value) for value in curve["values"]])
@@ -220,11 +226,11 @@ class Client:
 
     def weights(self, job_id: str) -> dict[str, NDArray[Any]]:
         """The trained weights by name: dense kernels [in, out], biases [out]."""
-        return load(b"".join(self._api.download(f"jobs/{job_id}/weights", {"format": "safetensors"})))
+        return load(b"".join(self._api.download(_path("jobs", job_id, "weights"), {"format": "safetensors"})))
 
     def download_weights(self, job_id: str, path: str | Path, *, format: str = "safetensors") -> Path:
         """Write the weights to a file, which is there only once it is complete."""
-        return write_file(self._api.download(f"jobs/{job_id}/weights", {"format": format}), path)
+        return write_file(self._api.download(_path("jobs", job_id, "weights"), {"format": format}), path)
 
     def upload_weights(self, weights: str | Path | Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         """Upload weights for `fine_tune.weights`: a safetensors file or arrays by name. Returns their `id` and `tensors`.
@@ -251,7 +257,7 @@ class Client:
         body = {"dataset": dataset_id} | ({"name": name} if name is not None else {})
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         return self._api.json(
-            "POST", f"jobs/{job_id}/predictions", again=True, json=plain_json(body), headers=headers
+            "POST", _path("jobs", job_id, "predictions"), again=True, json=plain_json(body), headers=headers
         )
 
     def predict(
@@ -273,25 +279,25 @@ class Client:
 
     def predictions(self, job_id: str) -> NDArray[np.float32]:
         """The outputs that a job of `predict` made: [rows, outputs], as the last layer gives them."""
-        return load(b"".join(self._api.download(f"jobs/{job_id}/predictions", {"format": "safetensors"})))[
-            "outputs"
-        ]
+        return load(
+            b"".join(self._api.download(_path("jobs", job_id, "predictions"), {"format": "safetensors"}))
+        )["outputs"]
 
     def download_predictions(self, job_id: str, path: str | Path, *, format: str = "csv") -> Path:
         """Write them to a file (csv, npz or safetensors), which is there only once it is complete."""
-        return write_file(self._api.download(f"jobs/{job_id}/predictions", {"format": format}), path)
+        return write_file(self._api.download(_path("jobs", job_id, "predictions"), {"format": format}), path)
 
     def checkpoints(self, job_id: str) -> list[dict[str, Any]]:
         """What the job saved on the way, the furthest first: `id`, `step`, `size`, ..."""
-        return list(self._api.pages(f"jobs/{job_id}/checkpoints", {}))
+        return list(self._api.pages(_path("jobs", job_id, "checkpoints"), {}))
 
     def download_checkpoint(self, job_id: str, checkpoint_id: str, path: str | Path) -> Path:
         """Write a checkpoint (safetensors: weights and optimizer states) to a file, there only once it is complete."""
-        return write_file(self._api.download(f"jobs/{job_id}/checkpoints/{checkpoint_id}", {}), path)
+        return write_file(self._api.download(_path("jobs", job_id, "checkpoints", checkpoint_id), {}), path)
 
     def diagnostics(self, job_id: str) -> dict[str, Any]:
         """The precision report of the device that trained the job."""
-        return self._api.json("GET", f"jobs/{job_id}/diagnostics", again=True)
+        return self._api.json("GET", _path("jobs", job_id, "diagnostics"), again=True)
 
     def estimate(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """What a job would take: parameters, operations a step, bytes."""

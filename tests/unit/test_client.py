@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import numpy as np
@@ -350,3 +351,18 @@ def test_an_answer_of_something_else():
     page = httpx.Response(200, text="<html>It works!</html>")
     with client_of(lambda _request: page) as client, pytest.raises(ApiError, match="is it texelgrad"):
         client.job("job_1")
+
+
+@pytest.mark.parametrize("name", ["../datasets", "..", "a/b?c#d"])
+def test_an_id_is_one_segment_of_a_path(name: str):
+    """Whatever stands in it: no other thing is read or deleted."""
+    script = Script(_job("failed"), httpx.Response(204), httpx.Response(200, json={"items": []}))
+    with client_of(script) as client:
+        client.job(name)
+        client.delete(name)
+        client.checkpoints(name)
+    paths = [request.url.raw_path.decode().split("/") for request in script.requests]
+    assert [[*path[:3], *path[4:]] for path in paths] == [["", "v1", "jobs"]] * 2 + [
+        ["", "v1", "jobs", "checkpoints"]
+    ]
+    assert [unquote(path[3]) for path in paths] == [name] * 3
