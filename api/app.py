@@ -23,6 +23,7 @@ from api import (
     service,
     sessions,
     streams,
+    unread,
     webhooks,
 )
 from api.context import Services, install
@@ -59,6 +60,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     atexit.register(services.close)
 
     problems.register(app)
+    unread.register(app)
     security.register(app, settings)
     auth.register(app, settings, services.db, services.rates)
     for part in (
