@@ -209,6 +209,8 @@ def column_faults(names: list[str], columns: Columns) -> Iterator[Fault]:
 
 
 def _parsed(cell: str) -> float | None:
+    if "_" in cell:  # Python reads 1_000 as 1000; in a table it is a name or a mistake
+        return None
     try:
         return float(cell)
     except ValueError:

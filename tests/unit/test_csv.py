@@ -77,6 +77,19 @@ def test_tables_that_are_refused(text: str, target: str | None, field: str, word
     assert words in faults[field]
 
 
+def test_an_underscore_is_in_no_number():
+    """Python's float takes it; here it is refused among numbers, and a name in a column of targets."""
+    fault, *_ = refusal("a,species\n1_000,0\n2,1\n").faults
+    assert (fault.field, fault.message, fault.value) == (
+        "line 2, column a",
+        "is not a finite number",
+        "1_000",
+    )
+    assert refusal("a,species\n1,1_0\n2,1\n").faults[0].message == "is no number, as others are"
+    assert read("a,species\n1,1_0\n2,1_1\n")[1].info.stats.classes == ["1_0", "1_1"]
+    assert read("1_0,species\n1,0\n2,1\n")[0].info.stats.columns == ["1_0"]
+
+
 def test_faults_of_all_lines_are_counted():
     """Twenty are told, the rest is a number."""
     found = refusal("a,species\n" + "x,1\n" * 500 + "1,1\n")
