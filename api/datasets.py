@@ -82,17 +82,22 @@ def name_faults(name: str) -> list[Fault]:
 
 def _arrays(given: dict[str, str]) -> tuple[list[NamedArray], str]:
     """The arrays of a form with an npy file for each of them, and their name."""
-    unknown = sorted((set(request.form) | set(request.files)) - {*_ARRAYS, "name"})
-    faults = [Fault(field, "is not a field here", None, "x, y, w, name") for field in unknown]
+    given = dict(request.form) | given
+    unknown = sorted((set(given) | set(request.files)) - {*_ARRAYS, *_FIELDS})
+    faults = [Fault(field, "is not a field here", None, "x, y, w, name, format") for field in unknown]
     if "x" not in request.files:
         faults.append(Fault("x", "is missing", None, "an npy file"))
+    if given.get("format", "npy") != "npy":
+        faults.append(Fault("format", "is not what x, y and w are in", given["format"], "npy"))
     faults += [
-        Fault(field, "is not for npy files", given[field], None) for field in _FIELDS[1:] if field in given
+        Fault(field, "is for CSV and Parquet files", given[field], "leave it out: only tables have columns")
+        for field in ("target", "weight")
+        if field in given
     ]
     if faults:
         raise Invalid(faults)
     files = {name: cast("IO[bytes]", request.files[name].stream) for name in _ARRAYS if name in request.files}
-    return read_npys(files, services().settings), given.get("name") or request.form.get("name") or "unnamed"
+    return read_npys(files, services().settings), given.get("name") or "unnamed"
 
 
 def _receive(spool: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:

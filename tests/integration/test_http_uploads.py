@@ -232,3 +232,9 @@ def test_a_pair_over_http(client: FlaskClient):
     assert (response.status_code, response.get_json()["name"]) == (201, "pair")
     wrong = {"y": (io.BytesIO(npy(X)), "x.npy"), "z": (io.BytesIO(b""), "z.npy")}
     assert fields(client.post("/v1/datasets?target=a", data=wrong)) == ["z", "x", "target"]
+    for query, form in (("?format=npy", {}), ("", {"format": "npy"})):
+        again = {**form, "x": (io.BytesIO(npy(X)), "x.npy")}
+        assert client.post(f"/v1/datasets{query}", data=again).status_code == 200
+    refused = client.post("/v1/datasets?format=csv", data={"x": (io.BytesIO(npy(X)), "x.npy")})
+    (fault,) = refused.get_json()["errors"]
+    assert (fault["field"], fault["value"], fault["legal"]) == ("format", "csv", "npy")
