@@ -122,7 +122,9 @@ def _open(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
         with archive.open(item) as member:
             packed = member.read(_MAX_FILE_BYTES + 1)
         image = Image.open(io.BytesIO(packed), formats=("PNG", "JPEG"))
-    except (*UNREADABLE, UnidentifiedImageError, Image.DecompressionBombError, SyntaxError) as error:
+    except UnidentifiedImageError as error:  # its own words name the buffer by its address in memory
+        raise _unreadable(item, "it is no PNG or JPEG image, or a damaged one") from error
+    except (*UNREADABLE, Image.DecompressionBombError, SyntaxError) as error:
         raise _unreadable(item, error) from error
     if max(image.width, image.height) > _MAX_SIDE:
         found = f"{image.width} x {image.height}"
@@ -130,8 +132,8 @@ def _open(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
     return image
 
 
-def _unreadable(item: zipfile.ZipInfo, error: BaseException) -> Invalid:
-    message = f"can't be read: {str(error)[:200]}"
+def _unreadable(item: zipfile.ZipInfo, why: BaseException | str) -> Invalid:
+    message = f"can't be read: {str(why)[:200]}"
     return Invalid([Fault(item.filename[:200], message, None, "a PNG or JPEG image")])
 
 

@@ -157,6 +157,16 @@ def test_weights_of_rows_that_are_refused(w: Any):
     assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
 
 
+@pytest.mark.parametrize("data", [b"", b"no image", image(np.zeros((4, 4)))[:20]])
+def test_a_bad_image_is_named_by_its_member(data: bytes):
+    """Not by the object that its bytes were in."""
+    with pytest.raises(Invalid) as caught:
+        read(zipped({"cat/1.png": data}), "images")
+    (fault,) = caught.value.faults
+    assert fault.field == "cat/1.png"
+    assert fault.message == "can't be read: it is no PNG or JPEG image, or a damaged one"
+
+
 @pytest.mark.parametrize("data", [bytes(range(256)), b"\xff\xd8\xff", b"a\0b", b"%PDF-1.7\n\x80\x81"])
 def test_what_is_of_no_format(data: bytes):
     """It is not called a bad CSV file, but told what is known here."""
