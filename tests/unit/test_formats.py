@@ -157,7 +157,7 @@ def test_weights_of_rows_that_are_refused(w: Any):
     assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
 
 
-@pytest.mark.parametrize("data", [b"", b"no image", image(np.zeros((4, 4)))[:20]])
+@pytest.mark.parametrize("data", [b"", b"no image", b"\x89PNG"])
 def test_a_bad_image_is_named_by_its_member(data: bytes):
     """Not by the object that its bytes were in."""
     with pytest.raises(Invalid) as caught:
