@@ -258,6 +258,16 @@ def test_bodies_that_are_no_spec(client: FlaskClient, body: bytes, content_type:
     assert "set_int_max_str_digits" not in response.text, "how to change Python is no advice"
 
 
+@pytest.mark.parametrize("body", [[], None, "x"])
+def test_a_spec_that_is_no_object(client: FlaskClient, body: Any):
+    """It is told all that a job needs, its data too, which in a page are not part of the spec."""
+    (fault,) = client.post("/v1/jobs", data=json.dumps(body), content_type="application/json").get_json()[
+        "errors"
+    ]
+    assert (fault["field"], fault["message"]) == ("(the whole)", "is not an object")
+    assert fault["legal"] == "an object with model, loss, optimizer, train, data"
+
+
 def test_a_spec_that_is_too_large(client: FlaskClient):
     """413 with the size, the limit and the setting."""
     response = client.post("/v1/jobs", data=b" " * (2 << 20), content_type="application/json")
