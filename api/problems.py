@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask, Response, request
 from pydantic import ValidationError
 from sqlalchemy.exc import OperationalError
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from api.bodies import too_large
 from api.context import services
@@ -98,6 +98,9 @@ def _from_http(error: HTTPException) -> Response:
         return error.response
     if isinstance(error, RequestEntityTooLarge):
         return _from_error(_of_upload())
+    if isinstance(error, NotFound):  # the routes raise our own, so there is no such route
+        detail = f"There is nothing at {request.path[:200]}; /openapi.json lists every address."
+        return _from_error(errors.NotFound(detail))
     name = error.name or "Error"
     response = problem(error.code or 500, name.lower().replace(" ", "_"), name, error.description or name)
     for key, value in error.get_headers():

@@ -330,6 +330,14 @@ def test_a_job_that_is_not_there(client: FlaskClient, path: str):
     assert fields(response) == []
 
 
+def test_an_address_that_is_not_there(client: FlaskClient):
+    """404 names it, and where the right ones are listed."""
+    response = client.get("/v1/job")
+    assert (response.status_code, fields(response)) == (404, [])
+    assert response.get_json()["code"] == "not_found"
+    assert response.get_json()["detail"] == "There is nothing at /v1/job; /openapi.json lists every address."
+
+
 def test_another_owners_things_do_not_exist(settings: Settings):
     """Jobs and data sets are found by their owner only."""
     with http_client(settings) as client:
