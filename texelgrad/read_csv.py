@@ -82,7 +82,16 @@ def _read(rows: Any, columns: Columns, max_bytes: int) -> Upload:
     faults.add(*targets.faults())
     faults.raise_any(count)
     if not count:
-        raise Invalid([Fault("file", "has no rows below its header", 0, "at least one row")])
+        raise Invalid(
+            [
+                Fault(
+                    "file",
+                    "is taken for CSV, and has no rows below its header",
+                    0,
+                    "a header line, and at least one row below it",
+                )
+            ]
+        )
     x.append(np.frombuffer(cells, np.float64))
     y, classes = targets.made() if columns.target else (None, None)
     w = np.frombuffer(weights, np.float64) if columns.weight else None
@@ -186,7 +195,7 @@ def _check_header(header: list[str], columns: Columns) -> None:
         faults.append(Fault("file", "is empty", None, "a line of column names, and rows of numbers below it"))
     elif not least <= len(header) <= _MAX_COLUMNS:
         legal = f"{least} to {_MAX_COLUMNS} names, separated by commas, semicolons or tabs"
-        faults.append(Fault("file", "has no usable header line", len(header), legal))
+        faults.append(Fault("file", "is taken for CSV, and has no usable header line", len(header), legal))
     elif all(_parsed(name) is not None for name in header):
         message = "has no header: its first line is of numbers"
         faults.append(Fault("file", message, ",".join(header)[:100], "a first line with the columns' names"))

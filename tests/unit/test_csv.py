@@ -77,6 +77,12 @@ def test_tables_that_are_refused(text: str, target: str | None, field: str, word
     assert words in faults[field]
 
 
+@pytest.mark.parametrize(("text", "target"), [("some words, and no table", None), ("words\n", "y")])
+def test_text_that_is_no_table(text: str, target: str | None):
+    """It may have been told to be no CSV at all: the fault says for what it was taken."""
+    assert refusal(text, target).faults[0].message.startswith("is taken for CSV, and has no ")
+
+
 def test_an_underscore_is_in_no_number():
     """Python's float takes it; here it is refused among numbers, and a name in a column of targets."""
     fault, *_ = refusal("a,species\n1_000,0\n2,1\n").faults
