@@ -25,6 +25,10 @@ is_stamped() { [[ -f $1 && $(<"$1") == "$2" ]]; }
 
 is_debian() { [[ -r /etc/debian_version ]] && command -v apt-get >/dev/null; }
 has_chromium() { [[ -n ${CHROMIUM:-} ]] || command -v chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome >/dev/null; }
+# The tests' folders are too deep for the sockets of a full Chromium: "Socket path too long". The headless shell has none.
+has_headless_shell() {
+  if is_debian; then [[ -n ${CHROMIUM:-} ]] || command -v chromium-headless-shell >/dev/null; else has_chromium; fi
+}
 has_postgres() { command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; }
 
 # Print the Debian package of every listed need that this machine lacks.
@@ -33,6 +37,7 @@ missing_packages() {
   for need in "$@"; do
     case $need in
       chromium) has_chromium || echo chromium-headless-shell ;;
+      headless-shell) has_headless_shell || echo chromium-headless-shell ;;
       redis) command -v redis-server >/dev/null || echo redis-server ;;
       venv) python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv ;;
       postgres) has_postgres || echo postgresql ;;
@@ -42,7 +47,7 @@ missing_packages() {
   done
 }
 
-# setup_system NEED...   needs: chromium redis venv postgres glslang
+# setup_system NEED...   needs: chromium headless-shell redis venv postgres glslang
 setup_system() {
   if [[ -n ${CHROMIUM:-} ]]; then
     [[ -x $CHROMIUM ]] || die "CHROMIUM is '$CHROMIUM', which is not an executable file"
