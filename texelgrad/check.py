@@ -38,9 +38,8 @@ class Checked:
 def check_job(session: Session, settings: Settings, owner_id: str, raw: Any) -> Checked:
     """Check a spec as it came; raises Invalid with every fault, of whatever kind."""
     spec, right, faults = check_spec(raw)
-    if not isinstance(
-        raw, dict
-    ):  # the schema lets data be missing, as a page hands them over; a job needs them
+    # The schema lets data be missing, as a page hands them over; a job needs them.
+    if not isinstance(raw, dict):
         faults = [replace(fault, legal=f"{fault.legal}, data") for fault in faults]
     faults.extend(limit_faults(right, settings))
     infos: dict[str, ArrayInfo] = {}

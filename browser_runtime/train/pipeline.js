@@ -22,8 +22,6 @@ import { Measures } from "./metrics.js";
 
 const CHUNK_MS = 80; // telemetry is read about this often
 const READ_VALUES = 4 << 20; // outputs and targets that are on their way to the host at once
-/** Chunks that are submitted and not read, at most. */
-export const IN_FLIGHT = 2;
 
 export class Pipeline {
   /**

@@ -1,10 +1,11 @@
 // Training: the loop of a run: submits chunks of steps ahead of the GPU, and takes in what they report.
 import { EngineError } from "../errors.js";
-import { IN_FLIGHT } from "./pipeline.js";
 
 /** @import { Point, Report } from "./pipeline.js" */
 /** @import { Session } from "./session.js" */
 
+/** Chunks that are submitted and not read, at most. */
+const IN_FLIGHT = 2;
 /** Between two questions for errors, each of which the GPU process has to answer before it is given more to do. */
 const CHECK_MS = 80;
 

@@ -12,19 +12,18 @@ export class Evaluator {
     this.tensors = executable.tensors;
     this.sizes = executable.sizes;
     this.steps = new Steps(executable.gl, this.sizes.evaluateSlots);
-    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[], reduce: Dispatch}|undefined} */
+    /** @type {{gather: Dispatch[], evaluate: Dispatch[], predict: Dispatch[]}|undefined} */
     this.made = undefined;
   }
 
   /** Its dispatches, made when they are first asked for. */
   get dispatches() {
     const { executable } = this;
-    const { phases, gathers, reductions } = executable.lowered;
+    const { phases, gathers } = executable.lowered;
     return (this.made ??= {
       gather: executable.all(gathers.stage),
       evaluate: executable.all(phases.evaluate.flat()),
       predict: executable.all(phases.predict.flat()),
-      reduce: executable.dispatch(reductions.evaluate.draw),
     });
   }
 

@@ -181,7 +181,7 @@ export class Executable {
 
   /** @param {"train"|"evaluate"} phase @returns {Dispatch} */
   reduction(phase) {
-    return phase === "train" ? this.dispatch(this.lowered.reductions.train.draw) : this.evaluator.dispatches.reduce;
+    return this.dispatch(this.lowered.reductions[phase].draw);
   }
 
   /** Batches in flight. @param {"train"|"evaluate"} phase */

@@ -23,7 +23,7 @@
  * Measured on SwiftShader and on an H200, see docs/performance.md: a GPU whose many units wait for one another wants a small activation's rows apart,
  * and has fragments enough of a large one to share more fetches among 8 rows; it waits less for samples that are fetched at once, where a CPU
  * only compiles longer, and has units idle while a few fragments go through a long batch. Its steps are so short that summing the losses of 32
- * at a time instead of 64 would cost a tenth of them. It waits 5 us and more for a render pass that depends on another one, as long as it takes to
+ * at a time instead of 64 would cost a twentieth of them. It waits 5 us and more for a render pass that depends on another one, as long as it takes to
  * write 17,500 texels, and has many cores that compile; on a CPU a step of two passes instead of three takes a tenth less, but each program 0.05
  * to 0.1 s.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
