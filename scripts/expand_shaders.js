@@ -2,6 +2,7 @@
 // [{name, text, origins}], origins as runs of lines. Kernels come from plans lowered over a matrix of job specs, so nothing is listed twice.
 import { readdirSync, readFileSync } from "node:fs";
 import { chooser } from "../browser_runtime/backends/webgl2/convolution.js";
+import { ROWS } from "../browser_runtime/backends/webgl2/fragment_rows.js";
 import { kernelText } from "../browser_runtime/backends/webgl2/shader_source.js";
 import { lower } from "../browser_runtime/backends/webgl2/lower.js";
 import { optimizers } from "../browser_runtime/nn/optimizers.js";
@@ -40,6 +41,11 @@ const LIMITS = { maxTextureSize: 8192, maxArrayLayers: 2048 };
 const DEVICES = [
   ...[4, 8].map((maxDrawBuffers) => ({ limits: { ...LIMITS, maxDrawBuffers }, dialects: DIALECTS })),
   { limits: { ...LIMITS, maxDrawBuffers: 8, software: false }, dialects: DIALECTS.filter(({ format, fetch }) => format === "rgba32f" && fetch === "texelFetch") },
+  // All products that can take rows from uniform blocks do, not large ones alone.
+  {
+    limits: { ...LIMITS, maxDrawBuffers: 8, copiedBlockBytes: 65_536 }, wanted: { ...ROWS.gpu, uniform: { products: 0, texels: 1 } },
+    dialects: DIALECTS.filter(({ format, fetch }) => (format === "rgba32f") === (fetch === "texelFetch")),
+  },
 ];
 
 const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
@@ -222,9 +228,9 @@ function runs(origins) {
 
 const expanded = new Map();
 for (const { spec, labels, batch, weighted = false, algorithm = "direct" } of jobs()) {
-  for (const { limits, dialects } of DEVICES) {
+  for (const { limits, dialects, wanted } of DEVICES) {
     const plan = buildPlan(spec, { labels, weighted }, chooser(limits, [batch], algorithm));
-    const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch });
+    const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch }, wanted);
     for (const { source } of draws(lowered)) {
       for (const dialect of dialects) {
         const { text, origins } = kernelText(source, files, dialect);

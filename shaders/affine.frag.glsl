@@ -1,5 +1,5 @@
 // affine: Y = act(X @ W + b), b where W has one, and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
-// X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment
+// X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment; X may be a uniform block
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
 // Accumulates over K in blocks of 256, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0.
@@ -16,6 +16,15 @@
 #else
 #define EACH_BLOCK const int start = 0;
 #endif
+#ifdef UNIFORM_COLUMNS
+// Layers are constants: beside uniform blocks the integers that make addresses cost time.
+#define WEIGHT(k, i) W_fetch((i) % W_LAYERS, W_group(4 / W_LAYERS * (k) + (i) / W_LAYERS), n)
+#define WEIGHTS(k) mat4(WEIGHT(k, 0), WEIGHT(k, 1), WEIGHT(k, 2), WEIGHT(k, 3))
+// Each product is added to the sum so far: one instruction, where pairs would take two.
+#define ADD_PRODUCT(sum, x, w) sum = x.x * w[0] + sum; sum = x.y * w[1] + sum; sum = x.z * w[2] + sum; sum = x.w * w[3] + sum;
+#include "lib/uniform_rows.glsl"
+#define LOCATE(i) total[i] = vec4(0.);
+#else
 // TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
 #define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
 #define MULTIPLY(j) { \
@@ -25,13 +34,17 @@
   vec4 w3 = W_fetch(W_layer(4 * (k + j) + 3), W_base(4 * (k + j) + 3), n); \
   X_Column column = X_column(k + j); \
   EACH_ROW(ADD) }
+#define ADD_PRODUCTS(k) EACH_TEXEL(MULTIPLY)
+#define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
+#endif
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
   vec4 total[ROWS];
+#ifndef UNIFORM_COLUMNS
   X_Row row[ROWS];
-#define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
+#endif
   EACH_ROW(LOCATE)
 
   EACH_BLOCK {
@@ -39,7 +52,7 @@ void main() {
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, X_TEXELS_PER_ROW);
-    for (int k = start; k < end; k += TEXELS) { EACH_TEXEL(MULTIPLY) }
+    for (int k = start; k < end; k += TEXELS) { ADD_PRODUCTS(k) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }

@@ -1,11 +1,18 @@
 // affine_grad_input: DX = (DY @ W^T) * act'(Y)     forward: affine
-// DY [M,N]  W [K,N]  Y [M,K] (the activation that X was)  ->  DX [M,K]   ROWS rows and 4 columns a fragment
+// DY [M,N]  W [K,N]  Y [M,K] (the activation that X was)  ->  DX [M,K]   ROWS rows and 4 columns a fragment; DY may be a uniform block
 // Accumulates over N in blocks of 256, f32; error <= ~ (256 + N/256) * 2^-24 * sum|dy||w|
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/activation.glsl"
 #include "lib/epilogue.glsl"
 
+#ifdef UNIFORM_COLUMNS
+#define WEIGHTS(column) mat4( \
+  W_fetch(wLayer.x, wBase.x, column), W_fetch(wLayer.y, wBase.y, column), W_fetch(wLayer.z, wBase.z, column), W_fetch(wLayer.w, wBase.w, column))
+#define ADD_PRODUCT(sum, x, w) sum += vec4(dot(x, w[0]), dot(x, w[1]), dot(x, w[2]), dot(x, w[3]));
+#include "lib/uniform_rows.glsl"
+#define LOCATE(i) total[i] = vec4(0.);
+#else
 // TEXELS of DY's rows are taken at once: a GPU then waits for all their fetches together.
 #define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], column); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
 #define MULTIPLY(j) { \
@@ -15,14 +22,18 @@
   vec4 w2 = W_fetch(wLayer.z, wBase.z, column); \
   vec4 w3 = W_fetch(wLayer.w, wBase.w, column); \
   EACH_ROW(ADD) }
+#define ADD_PRODUCTS(n) EACH_TEXEL(MULTIPLY)
+#define LOCATE(i) total[i] = vec4(0.); layer[i] = DY_layer(group * ROWS + i); base[i] = DY_base(group * ROWS + i);
+#endif
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, k = place.y;
   vec4 total[ROWS];
+#ifndef UNIFORM_COLUMNS
   int layer[ROWS];
   int base[ROWS];
-#define LOCATE(i) total[i] = vec4(0.); layer[i] = DY_layer(group * ROWS + i); base[i] = DY_base(group * ROWS + i);
+#endif
   EACH_ROW(LOCATE)
   ivec4 wLayer = ivec4(W_layer(4 * k), W_layer(4 * k + 1), W_layer(4 * k + 2), W_layer(4 * k + 3));
   ivec4 wBase = ivec4(W_base(4 * k), W_base(4 * k + 1), W_base(4 * k + 2), W_base(4 * k + 3));
@@ -32,7 +43,7 @@ void main() {
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
     int end = min(start + BLOCK, DY_TEXELS_PER_ROW);
-    for (int n = start; n < end; n += TEXELS) { EACH_TEXEL(MULTIPLY) }
+    for (int n = start; n < end; n += TEXELS) { ADD_PRODUCTS(n) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
   }

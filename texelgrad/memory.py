@@ -14,6 +14,15 @@ from typing import NamedTuple
 
 from texelgrad.inputs import Shape
 from texelgrad.layers.base import LayerShape, texels
+from texelgrad.uniform_rows import (
+    LEAST_BLOCK_BYTES,
+    LINES,
+    MOST_BLOCK_BYTES,
+    QUAD,
+    ROWS,
+    arranged_bytes,
+    uniform_rows,
+)
 
 _TEXEL_BYTES = 16  # RGBA32F
 _ORDER_BYTES = 4  # R32I
@@ -53,6 +62,7 @@ class _Kind(NamedTuple):
 
     folded: bool  # their rows are very short, or they are longer or wider than a texture
     layers: int
+    lines: int = 1  # that a row group covers
 
 
 @dataclass(frozen=True)
@@ -61,9 +71,12 @@ class _Renderer:
 
     times: tuple[float, float, float]  # of a load, a multiply-add and a store
     rows: tuple[int, int, int]  # of an activation a fragment, where these are few, usual, many
+    block_bytes: int = 0  # of the uniform blocks from which large products take rows, at most
 
-    def kind(self, rows: int, texels_per_row: int) -> _Kind:
+    def kind(self, rows: int, texels_per_row: int, wide: frozenset[int]) -> _Kind:
         """Of the texture that holds an activation: as many layers as its fragments write rows."""
+        if texels_per_row in wide and rows <= _MAX_TEXTURE_SIZE:
+            return _Kind(folded=False, layers=ROWS, lines=LINES)
         few, layers, many = self.rows
         if rows * texels_per_row >= many * _MANY_FRAGMENTS:
             layers = many
@@ -75,7 +88,10 @@ class _Renderer:
 
 _RENDERERS = (
     _Renderer(times=(0, 1, 40), rows=(4, 4, 4)),  # on a CPU
-    _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8)),  # a GPU
+    *(
+        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), block_bytes=block_bytes)  # GPUs
+        for block_bytes in (0, LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
+    ),
 )
 
 
@@ -143,13 +159,19 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     }
     kept = [columns for each in outputs.values() for columns in each]
     dips = [0, *(min(max(kept[:i]), kept[i], max(kept[i + 1 :])) for i in range(1, len(kept) - 1))]
-    total += sum(_tensor(batch, columns) for columns in kept)
+    uniform = [
+        uniform_rows(sizes.layers, rows, renderer.block_bytes, trains=trains)
+        for rows, trains in ((batch, True), (stage, False))
+    ]
+    total += arranged_bytes(uniform)
+    wide = uniform[0].widths | uniform[1].widths
+    total += sum(_tensor(batch, _in_lines(columns, wide)) for columns in kept)
     # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
     lasting = {layer.index for layer in small if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES}
-    total += _at_once(sizes.layers, outputs, batch, renderer, backward=True, lasting=lasting)
+    total += _at_once(sizes.layers, outputs, batch, renderer, wide, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
-        total += _at_once(sizes.layers, outputs, stage, renderer, backward=False, lasting=set())
-    total += _tensor(stage, max(dips))
+        total += _at_once(sizes.layers, outputs, stage, renderer, wide, backward=False, lasting=set())
+    total += _tensor(stage, _round_up(max(dips), QUAD))
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
@@ -183,12 +205,12 @@ def _data(sizes: Sizes, batch: int, stage: int) -> int:
 
 
 def _at_once(
-    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, *, backward: bool,
-    lasting: set[int],
+    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, wide: frozenset[int], *,
+    backward: bool, lasting: set[int],
 ) -> int:  # fmt: skip
     """Bytes of the values of an evaluation, or of the gradients of a step, that are there at once, at most.
 
-    `lasting`: layers whose outputs' gradients live up to the end of the step.
+    `wide`: texels a row of what lies in quads. `lasting`: layers whose outputs' gradients live up to the end of the step.
     """
     widths = {layer.index: texels(layer.output) for layer in layers}
     trained = {layer.index for layer in layers if layer.trained or (layer.weights and not layer.frozen)}
@@ -219,7 +241,7 @@ def _at_once(
         *(widths[maker] for maker in sums),
         *chain(*besides.values()),
     ]
-    kinds = {columns: renderer.kind(rows, columns) for columns in {*tensors, *widths.values()}}
+    kinds = {columns: renderer.kind(rows, columns, wide) for columns in {*tensors, *widths.values()}}
     for kind in {*kinds.values()}:
         changes = Counter[int]()
         for first, last in waits:
@@ -236,8 +258,15 @@ def _at_once(
         alike = sorted((columns for columns in tensors if kinds[columns] == kind), reverse=True)
         # Training and evaluation make their textures before prediction does: where its outputs are wider than all of them, theirs stay besides.
         widest = alike[:1] == [widths[layers[-1].index]] != alike[1:2]
-        total += sum(_tensor(rows, columns, kind.layers) for columns in alike[: most + widest])
+        total += sum(
+            _tensor(rows, _in_lines(columns, wide), kind.layers) for columns in alike[: most + widest]
+        )
     return total
+
+
+def _in_lines(texels_per_row: int, wide: frozenset[int]) -> int:
+    """Texels that a row takes, with those that fill its lines."""
+    return _round_up(texels_per_row, QUAD) if texels_per_row in wide else texels_per_row
 
 
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:

@@ -1,6 +1,7 @@
 // Estimate: what a spec would cost on some data, from shapes alone. No device, no rows.
 import { EngineError } from "../errors.js";
 import { chooser } from "../backends/webgl2/convolution.js";
+import { drawCalls } from "../backends/webgl2/draw.js";
 import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
 import { lower, stageOf } from "../backends/webgl2/lower.js";
 import { named } from "../nn/inputs.js";
@@ -68,7 +69,7 @@ export function estimate(input, data, limits = ASSUMED) {
     parameters: countParameters(plan),
     textureBytes: lowered.bytes,
     textures: lowered.textures.length,
-    drawsPerStep: lowered.phases.train.flat().length,
+    drawsPerStep: drawCalls(lowered.phases.train.flat()),
     totalSteps,
     convolutions: plan.convolutions,
   };

@@ -1,4 +1,5 @@
 // Run record: what a session says of itself: what it ran on, what it cost, where its validations stand.
+import { drawCalls } from "../backends/webgl2/draw.js";
 import { countParameters } from "./weights.js";
 
 /** @import { Recorded } from "./normalization.js" */
@@ -34,7 +35,7 @@ export function runRecord(session) {
     },
     parameters: countParameters(session.plan),
     convolutions: session.plan.convolutions,
-    drawsPerStep: session.executable.train.length,
+    drawsPerStep: drawCalls(session.executable.lowered.phases.train.flat()),
     glCallsPerStep: session.pipeline.glCallsPerStep,
     plannedTextureBytes: session.executable.lowered.bytes,
     peakTextureBytes: session.executable.tensors.bytes,

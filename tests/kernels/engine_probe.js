@@ -53,11 +53,12 @@ function stored({ executable, plan }, name, parity) {
   const { width, height } = executable.lowered.slots[slots[0]];
   const { texels } = executable.tensors.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
-  const rowTexels = layout.texelsPerRow * 4;
   for (let row = 0; row < layout.layers * layout.groups; row++) {
-    const from = texelOf(layout, { width, height }, row) * 4;
-    const to = (row % layout.layers) * layout.texels * 4 + Math.floor(row / layout.layers) * rowTexels;
-    data.set(texels.subarray(from, from + rowTexels), to);
+    const first = (row % layout.layers) * layout.texels + Math.floor(row / layout.layers) * layout.texelsPerRow;
+    for (let n = 0; n < layout.texelsPerRow; n++) {
+      const from = texelOf(layout, { width, height }, row, n) * 4;
+      data.set(texels.subarray(from, from + 4), (first + n) * 4);
+    }
   }
   // Row losses: a texel holds those of the rows of the fragment that wrote it.
   const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));

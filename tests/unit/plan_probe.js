@@ -44,14 +44,17 @@ export function lowered(spec, labels, limits, rows) {
     lifetimes: Object.fromEntries(training.lifetimes),
     places: Object.fromEntries([...places].map(([name, { slots, layout }]) => [name, { slots, layout }])),
     draws: Object.entries(all).flatMap(([phase, list]) =>
-      list.flat().map(({ source, reads, writes, y, width, height }) => ({
-        phase, shader: source.shader, y, width, height, domain: source.domain,
+      list.flat().map(({ source, reads, writes, y, width, height, fills = null, uniform = null }) => ({
+        phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && linesOf(uniform),
         reads: reads.map(({ slots }) => slots),
         writes: writes.map(({ slots, layers }, i) => ({ slots, layers, targets: source.writes[i].targets })),
       })),
     ),
   };
 }
+
+/** Without what the kernel reads there. @param {import("../../browser_runtime/backends/webgl2/draw.js").Lines} lines */
+const linesOf = ({ slot, texels, groups }) => ({ slot, texels, groups });
 
 /** Places tensors in a fresh arena, phase after phase. @param {any[][]} phases @param {number} maxSize */
 export function share(phases, maxSize) {

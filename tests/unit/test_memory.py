@@ -63,6 +63,11 @@ def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, train: di
         ([64, 64, 10], 1797, 128, "softmax_cross_entropy", ADAM, 0.2, 10),
         ([784, 512, 512, 10], 60_000, 128, "softmax_cross_entropy", ADAM, 0, None),
         ([1024, 2048, 2048, 1000], 2000, 256, "softmax_cross_entropy", SGD, 0, None),
+        # products that take rows from uniform blocks; widths that fill their quads and do not
+        ([1024, 1024, 1024, 1024, 10], 3000, 256, "softmax_cross_entropy", SGD, 0.2, None),
+        ([300, 1284, 516, 700, 2000], 4000, 500, "mse", ADAM, 0.2, 2000),
+        ([768, 768, 768, 768, 768], 8000, 4000, "mse", SGD, 0.2, 768),
+        ([64, 770, 770, 770, 770, 770, 770], 20_000, 8192, "mse", MOMENTUM, 0.2, 770),
         ([64, 257], 512, 64, "softmax_cross_entropy", ADAM, 0.2, None),
         ([1, 1000], 3000, None, "mse", SGD, 0.5, 1000),  # row losses of 250 texels a row
         ([1, 1], 1, None, "mse", SGD, 0, None),
@@ -179,6 +184,7 @@ def test_the_estimate_of_any_net(
 
 
 WIDTH = st.sampled_from([1, 2, 4, 7, 9, 17, 60, 65, 129, 200, 255, 511])
+WIDE = st.sampled_from([8, 64, 257, 764, 770, 900, 1000, 1024, 2048, 4096])
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -203,6 +209,30 @@ def test_no_dense_net_takes_more_than_the_estimate(
     if loss == "bce":
         layers = [*layers[:-2], dense(widths[-1], use_bias=bias)]
     check((widths[0],), layers, rows, min(batch, math.ceil(rows / 2)), loss, optimizer, 0.5, None, within=8)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    widths=st.lists(st.tuples(WIDE, st.integers(0, 2)), min_size=1, max_size=4),
+    rows=st.sampled_from([300, 2000, 20_000]),
+    batch=st.sampled_from([100, 256, 1000, 4096, 9000]),
+    optimizer=st.sampled_from([SGD, ADAM]),
+    act=st.sampled_from(["relu", "gelu"]),
+    fraction=st.sampled_from([0, 0.2]),
+)
+def test_the_estimate_of_wide_nets(
+    widths: list[tuple[int, int]], rows: int, batch: int, optimizer: dict[str, Any], act: str, fraction: float
+):
+    """Products that take rows from uniform blocks, beside smaller and larger ones that do not, and sums that read both."""
+    layers: list[Layer] = []
+    for width, sums in widths:
+        layers.append(dense(width, act, name=f"first_{len(layers)}"))
+        for _ in range(sums):
+            name = f"{len(layers)}"
+            layers.append(dense(width, act, name=f"next_{name}"))
+            layers.append(add(layers[-2]["name"], f"next_{name}", activation=act, name=f"sum_{name}"))
+    most = rows - round(rows * fraction)
+    check((300,), [*layers, dense(70)], rows, min(batch, most), "mse", optimizer, fraction, None)
 
 
 IMAGES = (4, 4, 8)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from texelgrad import memory
+from texelgrad import memory, uniform_rows
 
 WEBGL2 = Path(__file__).parents[2] / "browser_runtime" / "backends" / "webgl2"
 SAME = {
@@ -38,6 +38,29 @@ def test_a_number_is_the_same_on_both_sides(name: str):
     number, operator, exponent = float(found[1]), found[2], int(found[3] or 0)
     value = number**exponent if operator == "**" else number * 2**exponent
     assert getattr(memory, name) == value
+
+
+UNIFORM = {
+    "ROWS": "UNIFORM_ROWS", "LINES": "UNIFORM_LINES", "LEAST_BLOCK_BYTES": "LEAST_BLOCK_BYTES", "MOST_BLOCK_BYTES": "MOST_BLOCK_BYTES",
+    "_ALIGNMENT_BYTES": "ALIGNMENT_BYTES", "_TEXEL_BYTES": "TEXEL_BYTES",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNIFORM)
+def test_uniform_blocks_are_the_same_on_both_sides(name: str):
+    """Their rows and bytes."""
+    found = re.search(rf"const {UNIFORM[name]} = ([\d <]+);", (WEBGL2 / "uniform_rows.js").read_text())
+    assert found
+    number, _, shift = found[1].partition("<<")
+    assert getattr(uniform_rows, name) == int(number) << int(shift or 0)
+
+
+def test_from_when_on_products_take_uniform_blocks():
+    """On GPUs alone."""
+    (found,) = re.findall(
+        r"uniform: \{ products: 2 \*\* (\d+), texels: (\d+) \}", (WEBGL2 / "fragment_rows.js").read_text()
+    )
+    assert (1 << int(found[0]), int(found[1])) == (uniform_rows._PRODUCTS, uniform_rows._TEXELS)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_regions_and_slots_are_those_of_gpus():

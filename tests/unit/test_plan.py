@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from texelgrad.spec import parse_spec
@@ -128,6 +128,8 @@ def test_every_op_is_in_one_group_and_reads_what_was_stored(loss: str):
 
 MATRIX = st.fixed_dictionaries(
     {"rows": st.integers(1, 200), "columns": st.integers(1, 70), "layers": st.sampled_from([1, 2, 4])}
+) | st.fixed_dictionaries(
+    {"rows": st.integers(1, 64), "columns": st.integers(1, 70), "layers": st.just(8), "lines": st.just(2)}
 )
 LIFETIME = st.tuples(st.integers(0, 9), st.integers(0, 4))
 
@@ -159,6 +161,7 @@ def test_no_two_live_tensors_share_a_texture(phases: list[list[dict[str, Any]]],
             slot = got["slots"][placed[tensor["name"]]]
             assert (slot["layers"], slot["folded"]) == (layout["layers"], layout["folded"])
             assert slot["width"] * slot["height"] >= layout["texels"]
+            assert layout["lines"] == 1 or slot["height"] >= 2 * layout["groups"]
             assert max(slot["width"], slot["height"]) <= max_size
     used = {slot for placed in got["placed"] for slot in placed.values()}
     assert used == set(range(len(got["slots"])))
@@ -197,11 +200,21 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
         "maxTextureSize": draw(st.sampled_from([2048, 8192, 16384])),
         "maxArrayLayers": draw(st.sampled_from([256, 2048])),
         "software": draw(st.booleans()),
+        "copiedBlockBytes": draw(st.sampled_from([16_384, 65_536])),
     }
     rows = {"total": total, "train": total - validation, "validation": validation, "batch": batch}
     return spec, labels, limits, rows
 
 
+# rows from uniform blocks in all phases, of 256 and of 1,024 samples
+@example(
+    (
+        mlp((1024, 2048, 2048, 1000), "softmax_cross_entropy"),
+        "values",
+        DESKTOP | {"software": False, "copiedBlockBytes": 65_536},
+        {"total": 4000, "train": 3000, "validation": 1000, "batch": 256},
+    )
+)
 @quickly
 @given(nets())
 def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str, int]]):
@@ -225,9 +238,10 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         assert sum(write["targets"] for write in draw["writes"]) <= limits["maxDrawBuffers"]
         for parity in (0, 1):
             written = {slots[write["slots"][parity]]["texture"] for write in draw["writes"]}
-            assert not written & {slots[read[parity]]["texture"] for read in draw["reads"]}, (
-                f"{draw['shader']} reads what it writes"
-            )
+            read = {slots[read[parity]]["texture"] for read in draw["reads"]}
+            if draw["uniform"]:
+                read.add(slots[draw["uniform"]["slot"]]["texture"])
+            assert not written & read, f"{draw['shader']} reads what it writes"
         for write in draw["writes"]:
             for slot in write["slots"]:
                 assert slots[slot]["y"] == draw["y"]
@@ -243,8 +257,18 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         if set(got["places"][one]["slots"]) & set(got["places"][other]["slots"]):
             assert a["last"] < b["first"] or b["last"] < a["first"], f"{one} and {other}"
     assert got["bytes"] == sum(
-        t["width"] * t["height"] * t["layers"] * (4 if t["int"] else 16) for t in textures
+        t["width"] * t["height"] * t["layers"] * (4 if t["int"] else 16) * (1 + t.get("copied", False))
+        for t in textures
     )
+    for fill, draw in pairwise(got["draws"]):
+        assert fill["fills"] == draw["uniform"], "a part of the buffer is filled by the draw before"
+        if lines := draw["uniform"]:
+            part = 16 * lines["texels"]
+            assert (fill["width"], fill["height"]) == (lines["texels"], lines["groups"])
+            assert draw["height"] == 2 * lines["groups"]
+            assert part % 256 == 0
+            assert part <= limits["copiedBlockBytes"]
+            assert textures[slots[lines["slot"]]["texture"]]["copied"]
     sizes = got["sizes"]
     assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
     assert sizes["batch"] >= rows["batch"]
@@ -264,6 +288,48 @@ def order_of(
         homes.setdefault(got["slots"][got["places"][name]["slots"][0]]["texture"], set()).add(name)
     order = [group["parameter"] or group["outputs"][0] for group in got["order"]]
     return order, [names for names in homes.values() if len(names) > 1]
+
+
+def uniform_draws(sizes: tuple[int, ...], rows: int, **limits: Any) -> list[str]:
+    """Which draws of a step take rows from uniform blocks on a GPU, by what they compute."""
+    device = DESKTOP | {"software": False, "copiedBlockBytes": 65_536} | limits
+    data = {"total": rows, "train": rows, "validation": 0, "batch": rows}
+    got = call(PROBE, "lowered", mlp(sizes, "softmax_cross_entropy"), "values", device, data)
+    return [d["shader"].partition(".")[0] for d in got["draws"] if d["uniform"] and d["phase"] == "train"]
+
+
+THREE, TWO_BACK = ["affine"] * 3, ["affine_grad_input"] * 2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "limits", "draws"),
+    [
+        ((1024, 2048, 2048, 1000), 256, {}, [*THREE, *TWO_BACK]),
+        # 2^27 products and no fewer
+        ((1024, 1024, 10), 128, {}, ["affine"]),
+        ((1024, 1024, 10), 112, {}, []),
+        ((784, 512, 512, 10), 128, {}, []),
+        # the block: 8 rows of 4 values for each texel of 16 bytes, at most 64 KiB, or what the device has
+        ((2048, 1024, 10), 256, {"copiedBlockBytes": 1 << 20}, ["affine"]),
+        ((2052, 1024, 10), 256, {"copiedBlockBytes": 1 << 20}, []),
+        ((512, 2048, 500), 256, {"copiedBlockBytes": 16_384}, ["affine", "affine_grad_input"]),
+        ((516, 2048, 520), 256, {"copiedBlockBytes": 16_384}, []),
+        ((1024, 2048, 2048, 1000), 256, {"copiedBlockBytes": 0}, []),
+        # results of fewer than 192 texels a row leave the GPU idle
+        ((2048, 768, 10), 256, {}, ["affine"]),
+        ((2048, 764, 10), 272, {}, []),
+        # 8 rows a fragment, and lines that a texture holds
+        ((1024, 1024, 10), 256, {"maxDrawBuffers": 4}, []),
+        ((256, 768, 10), 8192, {}, ["affine"]),
+        ((256, 768, 10), 8208, {}, []),
+        ((1024, 2048, 2048, 1000), 256, {"software": True}, []),
+    ],
+)
+def test_large_products_take_rows_from_uniform_blocks(
+    sizes: tuple[int, ...], rows: int, limits: dict[str, Any], draws: list[str]
+):
+    """On GPUs, where they fit; all others take textures."""
+    assert uniform_draws(sizes, rows, **limits) == draws
 
 
 HIDDEN = ["dense_1.y", "dense_2.y", "loss"]
@@ -304,6 +370,33 @@ def test_what_shares_no_texture_keeps_its_place():
 
 
 # ---- layout ---------------------------------------------------------------------------------------------------------
+
+
+@quickly
+@given(
+    rows=st.integers(1, 60), columns=st.integers(1, 40), pixels=st.integers(1, 5), layers=st.sampled_from([1, 2, 4, 8]),
+    max_size=st.sampled_from([64, 4096]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_layouts_in_quads_there_and_back(
+    rows: int, columns: int, pixels: int, layers: int, max_size: int, seed: int
+):
+    """Row groups of two lines, four column texels n side by side: at x = 2 (n >> 2) + (n & 1), y = 2 g + (n >> 1 & 1); zero between them."""
+    data = np.random.default_rng(seed).normal(size=(rows, columns * pixels)).astype(np.float32)
+    matrix = {"rows": rows, "columns": columns * pixels, "pixels": pixels, "layers": layers, "lines": 2}
+    texels_per_row, groups = pixels * math.ceil(columns / 4), math.ceil(rows / layers)
+    size = {"width": 2 * math.ceil(texels_per_row / 4), "height": 2 * groups}
+    if max(size.values()) > max_size:
+        return
+    got = call(PROBE, "roundTrip", matrix, data, None, max_size)
+    assert got["data"].tobytes() == data.tobytes()
+    assert got["texture"] == size
+    texels = got["texels"].reshape(layers, 2 * groups, -1, 4)
+    assert np.count_nonzero(texels) == np.count_nonzero(data)
+    pixel, channel = np.divmod(np.arange(columns * pixels), columns)
+    n = pixel * math.ceil(columns / 4) + channel // 4
+    for row in range(rows):
+        found = texels[row % layers, 2 * (row // layers) + (n >> 1 & 1), 2 * (n >> 2) + (n & 1), channel & 3]
+        np.testing.assert_array_equal(found, data[row])
 
 
 @quickly

@@ -1,10 +1,11 @@
 // Arena: assigns tensors to textures so that tensors that are never alive together share one place. Pure arithmetic.
 import { EngineError } from "../../errors.js";
-import { extent, stackedSize } from "./layout.js";
+import { extent, filled, stackedSize } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 
-/** A texture array. @typedef {{width: number, height: number, layers: number, int: boolean}} Texture */
+/** A texture array; `copied`: beside it there is a buffer of its size, into which its texels are copied.
+ * @typedef {{width: number, height: number, layers: number, int: boolean, copied?: boolean}} Texture */
 
 /**
  * Where a tensor lies, or several that are never alive together: all of a texture, or `height` of its lines from line `y` on. A folded one's width
@@ -26,17 +27,17 @@ export class Arena {
    * A texture of its own.
    * @param {string} name for the message
    * @param {Layout} layout
-   * @param {{int?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
+   * @param {{int?: boolean, copied?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
    * @returns {number} its slot
    */
-  own(name, layout, { int = false, like } = {}) {
+  own(name, layout, { int = false, copied = false, like } = {}) {
     const size = like ?? extent(layout, this.maxSize);
     if (!size || size.height > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    const texture = { width: size.width, height: size.height, layers: layout.layers, int };
+    const texture = { width: size.width, height: size.height, layers: layout.layers, int, copied };
     this.textures.push(texture);
     return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
   }
@@ -91,14 +92,15 @@ export class Arena {
     return placed;
   }
 
-  /** Bytes of all textures: RGBA32F or RGBA32UI 16 a texel, R32I 4. */
+  /** Bytes of all textures, and of the buffers beside them: RGBA32F or RGBA32UI 16 a texel, R32I 4. */
   get bytes() {
-    return this.textures.reduce((sum, { width, height, layers, int }) => sum + width * height * layers * (int ? 4 : 16), 0);
+    return this.textures.reduce((sum, { width, height, layers, int, copied }) => sum + width * height * layers * (int ? 4 : 16) * (copied ? 2 : 1), 0);
   }
 }
 
 /** @param {Layout} layout @param {Slot} slot */
-function fits({ layers, folded, texels, texelsPerRow, groups }, slot) {
-  if (layers !== slot.layers || folded !== slot.folded) return false;
-  return folded ? texels <= slot.width * slot.height : texelsPerRow <= slot.width && groups <= slot.height;
+function fits(layout, slot) {
+  if (layout.layers !== slot.layers || layout.folded !== slot.folded) return false;
+  const { width, height } = filled(layout, slot.width);
+  return width <= slot.width && height <= slot.height;
 }

@@ -17,6 +17,7 @@ import { Programs } from "./programs.js";
  * @property {number} maxDrawBuffers render targets of float32 that a framebuffer is complete with
  * @property {number} maxTextureSize
  * @property {number} maxArrayLayers
+ * @property {number} copiedBlockBytes of a uniform block that a copy of texels can fill without the CPU; 0 where none can
  * @property {number} residentBytes of textures for data; a larger data set is streamed
  * @property {string[]} extensions
  * @property {string} userAgent
@@ -54,7 +55,7 @@ export class Device {
     const floats = gl.getExtension("EXT_color_buffer_float") !== null;
     const format = options.format ?? (floats ? "rgba32f" : "rgba32ui");
     const software = SOFTWARE.test(renderer);
-    /** GPU objects alive, for the leak tests. */
+    /** GPU objects alive, for the leak tests; bytes are those of textures and of the buffers into which they are copied. */
     this.live = { textures: 0, textureBytes: 0, peakTextureBytes: 0, framebuffers: 0, buffers: 0 };
     this.vao = gl.createVertexArray();
     gl.bindVertexArray(this.vao);
@@ -75,6 +76,8 @@ export class Device {
       maxDrawBuffers: Math.min(options.maxDrawBuffers ?? 8, this.completeTargets(renderer)),
       maxTextureSize: gl.getParameter(gl.MAX_TEXTURE_SIZE),
       maxArrayLayers: gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS),
+      // With Direct3D 11 ANGLE takes a copy into a buffer through the CPU, which waits for the GPU.
+      copiedBlockBytes: /direct3d/i.test(renderer) ? 0 : gl.getParameter(gl.MAX_UNIFORM_BLOCK_SIZE),
       residentBytes: options.residentBytes ?? RESIDENT_BYTES,
       extensions: gl.getSupportedExtensions() ?? [],
       userAgent: navigator.userAgent,
@@ -118,6 +121,28 @@ export class Device {
     this.gl.deleteTexture(texture);
     this.live.textures -= 1;
     this.live.textureBytes -= width * height * layers * (int ? 4 : 16);
+  }
+
+  /** A buffer into which texels are copied, to be read as a uniform block. @param {number} bytes @returns {WebGLBuffer} */
+  createBuffer(bytes) {
+    const { gl } = this;
+    const buffer = gl.createBuffer();
+    if (!buffer) throw this.failure();
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, buffer);
+    // "Dynamic" ANGLE puts into the CPU's memory, from which a product reads its rows half as fast as from textures.
+    gl.bufferData(gl.PIXEL_PACK_BUFFER, bytes, gl.STATIC_COPY);
+    gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+    this.live.buffers += 1;
+    this.live.textureBytes += bytes;
+    this.live.peakTextureBytes = Math.max(this.live.peakTextureBytes, this.live.textureBytes);
+    return buffer;
+  }
+
+  /** @param {WebGLBuffer} buffer @param {number} bytes */
+  deleteBuffer(buffer, bytes) {
+    this.gl.deleteBuffer(buffer);
+    this.live.buffers -= 1;
+    this.live.textureBytes -= bytes;
   }
 
   /**

@@ -1,5 +1,6 @@
 // Dispatch: a draw with its GL objects: program, texture units, textures and framebuffers.
 import { slotOf } from "./tensors.js";
+import { specialOf } from "./uniform_draws.js";
 
 /** @import { Device } from "./device.js" */
 /** @import { Draw } from "./draw.js" */
@@ -7,9 +8,9 @@ import { slotOf } from "./tensors.js";
 
 /**
  * A draw with its GL objects, for each state of the two clocks (Tensors.state): `framebuffers` hold one each, or one for each batch in flight.
- * `textures[state][i]` is bound to `units[i]`.
+ * `textures[state][i]` is bound to `units[i]`. `special` draws in the place of one plain draw call.
  * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: WebGLTexture[][], framebuffers: WebGLFramebuffer[][],
- *   perSlot: boolean, y: number, width: number, height: number}} Dispatch
+ *   perSlot: boolean, y: number, width: number, height: number, special: import("./uniform_draws.js").Special|null}} Dispatch
  */
 
 /** Texture units that every device has. */
@@ -38,7 +39,7 @@ export class Dispatches {
       program, draw, units,
       textures: states.map((state) => draw.reads.map((read) => this.tensors.texture(slotOf(read, state)))),
       framebuffers: states.map(() => []),
-      perSlot: draw.writes.some(({ layers }) => layers === "slot"), y: draw.y, width: draw.width, height: draw.height,
+      perSlot: draw.writes.some(({ layers }) => layers === "slot"), y: draw.y, width: draw.width, height: draw.height, special: specialOf(this.tensors, draw),
     };
   }
 

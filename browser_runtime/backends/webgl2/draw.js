@@ -1,7 +1,7 @@
 // Draw: one draw call as data: the kernel's source, and which textures it reads and writes.
 import { EngineError } from "../../errors.js";
 import { MAX_TRIPS } from "./kernels/common.js";
-import { ceilDiv } from "./layout.js";
+import { filled } from "./layout.js";
 
 /** @import { Arena } from "./arena.js" */
 /** @import { Layout } from "./layout.js" */
@@ -13,15 +13,22 @@ import { ceilDiv } from "./layout.js";
  * @typedef {{slots: [number, number], layout: Layout, fed: boolean, clock?: "batch"}} Place
  */
 
+/** Lines of a slot whose copies are parts of a buffer: `texels` each, one for each of the row groups. @typedef {{slot: number, texels: number, groups: number}} Lines */
+
 /**
- * One draw call. `reads` and `writes` give arena slots for even and odd steps; `layers` says which layers of the slot are render targets,
+ * One draw call, or one for each row group. `reads` and `writes` give arena slots for even and odd steps; `layers` says which layers of the slot are render targets,
  * "slot" the layer of the batch in flight.
  * @typedef {object} Draw
  * @property {KernelSource} source
  * @property {{name: string, slots: [number, number], clock?: "batch"}[]} reads
  * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
  * @property {number} y first line of the viewport @property {number} width @property {number} height
+ * @property {Lines} [fills] what it writes is copied into the buffer
+ * @property {Lines} [uniform] each row group is a draw, which has its part of the buffer as a uniform block
  */
+
+/** Draw calls of draws. @param {Draw[]} draws */
+export const drawCalls = (draws) => draws.reduce((sum, { uniform }) => sum + (uniform?.groups ?? 1), 0);
 
 /**
  * A tensor that a kernel reads under a name of its own; where it is not stored, what it is computed from.
@@ -46,7 +53,7 @@ const computedOf = (reads) =>
  * @returns {Draw}
  * @throws {EngineError} too_large where one fragment would loop too often
  */
-export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain }) {
+export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain, fills, uniform }) {
   const target = arena.slots[writes[0].slots[0]];
   const fetches = fetched(reads);
   if (trips > MAX_TRIPS) {
@@ -63,6 +70,7 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain 
         return { name, sampler: samplerOf(arena, fetches, read), layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type };
       }),
       computed: computedOf(reads),
+      uniform: uniform && { name: uniform.alias, layout: uniform.layout },
       writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
       domain,
       width: target.width,
@@ -71,7 +79,8 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain 
     reads: fetches.filter((read) => samplerOf(arena, fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
     writes: writes.map((/** @type {any} */ { slots, layers, clock }) => ({ slots, layers, clock })),
     y: target.y,
-    width: domain.folded ? Math.min(target.width, domain.texels) : domain.texelsPerRow,
-    height: domain.folded ? ceilDiv(domain.texels, target.width) : domain.groups,
+    ...filled(domain, target.width),
+    fills,
+    uniform,
   };
 }

@@ -93,6 +93,7 @@ export class Executable {
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
       gl.viewport(0, dispatch.y, 1, 1);
       this.bindTextures(dispatch);
+      dispatch.special?.bind();
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
     gl.flush();
@@ -161,8 +162,8 @@ export class Executable {
         bound[unit] = textures[i];
         this.glCalls += 2;
       }
-      gl.drawArrays(gl.TRIANGLES, 0, 3);
-      this.glCalls += 3;
+      if (dispatch.special === null) gl.drawArrays(gl.TRIANGLES, 0, 3);
+      this.glCalls += 2 + (dispatch.special === null ? 1 : dispatch.special.draw());
     }
   }
 

@@ -6,6 +6,8 @@
 // on a multiple of 4 rows: the 4 channels of an input texel always meet 4 consecutive weight rows, and flattening costs nothing.
 // Plain: column texel n of group g lies at x = n, y = g. Folded, where rows are very short, weights have very few of them, or the matrix is longer
 // or wider than a texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
+// Plain in quads, where each row group is a draw of its own (uniform_rows.js): two lines, so that its fragments fill quads of 2 x 2, and the four of a
+// quad are neighbours, whose loads lie side by side. Column texel n of group g lies at x = 2 floor(n / 4) + n mod 2, y = 2 g + floor(n / 2) mod 2.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 
@@ -23,6 +25,7 @@
  * @property {number} texels in each layer
  * @property {number} biasRow -1 where there is none
  * @property {boolean} folded
+ * @property {1|2} lines of a plain texture that a row group covers: two where it lies in quads
  */
 
 export const ceilDiv = (/** @type {number} */ a, /** @type {number} */ b) => Math.floor((a + b - 1) / b);
@@ -35,11 +38,12 @@ export const ROW_ALIGNMENT = 16;
 const NARROW = 4;
 
 /**
- * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean}} matrix `bias` is given for weights
+ * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean, lines?: 1|2}} matrix `bias` is given for
+ *   weights; of two lines it must fit a texture
  * @param {number} maxSize MAX_TEXTURE_SIZE
  * @returns {Layout}
  */
-export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }, maxSize) {
+export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias, lines = 1 }, maxSize) {
   const channels = columns / pixels;
   const texelsPerPixel = ceilDiv(channels, 4);
   const texelsPerRow = pixels * texelsPerPixel;
@@ -49,9 +53,9 @@ export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias }
   // The bias starts past the rows that the last block's 4-row reads may touch.
   const biasRow = bias ? roundUp(allRows, layers) : -1;
   const groups = ceilDiv(bias ? biasRow + 1 : allRows, layers);
-  const folded = texelsPerRow < NARROW || (bias !== undefined && groups < NARROW) || texelsPerRow > maxSize || groups > maxSize;
+  const folded = lines === 1 && (texelsPerRow < NARROW || (bias !== undefined && groups < NARROW) || texelsPerRow > maxSize || groups > maxSize);
   return {
-    rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded,
+    rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded, lines,
   };
 }
 
@@ -70,17 +74,25 @@ export function columnsOf(shape) {
   return { columns: pixels * (shape.at(-1) ?? 1), pixels };
 }
 
+/** What says how large a texture must be. @typedef {Pick<Layout, "texels"|"texelsPerRow"|"groups"|"folded"|"lines">} Extents */
+
 /**
  * Width and height of a texture for a layout.
- * @param {{texels: number, texelsPerRow: number, groups: number, folded: boolean}} layout
+ * @param {Extents} layout
  * @param {number} maxSize MAX_TEXTURE_SIZE
  * @returns {{width: number, height: number}|null} null where it does not fit
  */
-export function extent({ texels, texelsPerRow, groups, folded }, maxSize) {
-  if (!folded) return { width: texelsPerRow, height: groups };
+export function extent(layout, maxSize) {
+  if (!layout.folded) return filled(layout, maxSize);
   let width = 1;
-  while (width * width < texels) width *= 2;
-  return width <= maxSize ? { width, height: ceilDiv(texels, width) } : null;
+  while (width * width < layout.texels) width *= 2;
+  return width <= maxSize ? { width, height: ceilDiv(layout.texels, width) } : null;
+}
+
+/** The texels that a tensor takes of a place whose lines are so wide, from its corner on. @param {Extents} layout @param {number} width */
+export function filled({ texels, texelsPerRow, groups, folded, lines }, width) {
+  if (folded) return { width: Math.min(width, texels), height: ceilDiv(texels, width) };
+  return { width: lines === 1 ? texelsPerRow : 2 * ceilDiv(texelsPerRow, 4), height: groups * lines };
 }
 
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
@@ -108,11 +120,14 @@ export function rowsPerFragment(wanted, maxDrawBuffers, { outputs = 1, extra = 0
 }
 
 /**
- * Where a row's first texel stands among the texels of a texture array.
- * @param {Layout} layout @param {{width: number, height: number}} texture @param {number} row
+ * Where a row's column texel stands among the texels of a texture array.
+ * @param {Layout} layout @param {{width: number, height: number}} texture @param {number} row @param {number} [n]
  */
-export function texelOf({ layers, texelsPerRow, folded }, { width, height }, row) {
-  return (row % layers) * width * height + Math.floor(row / layers) * (folded ? texelsPerRow : width);
+export function texelOf({ layers, texelsPerRow, folded, lines }, { width, height }, row, n = 0) {
+  const group = Math.floor(row / layers);
+  const [x, y] = lines === 1 ? [n, group] : [2 * Math.floor(n / 4) + (n & 1), 2 * group + ((n >> 1) & 1)];
+  const texel = folded ? group * texelsPerRow + n : y * width + x;
+  return (row % layers) * width * height + texel;
 }
 
 /**
@@ -121,13 +136,16 @@ export function texelOf({ layers, texelsPerRow, folded }, { width, height }, row
  * @param {(at: number, count: number, value: number) => void} visit `count` values from `value` on, whose floats are consecutive from `at` on
  */
 function eachRun(layout, texture, visit) {
-  const { rows, blockRows, blockStride, columns, channels, texelsPerPixel } = layout;
-  // Where a pixel fills its texels, a row is one run.
-  const run = channels % 4 === 0 || columns === channels ? columns : channels;
+  const { rows, blockRows, blockStride, columns, channels, texelsPerPixel, lines } = layout;
+  // Where a pixel fills its texels, a row is one run; in quads each texel is.
+  const whole = channels % 4 === 0 || columns === channels ? columns : channels;
+  const run = lines === 1 ? whole : 4;
   for (let i = 0; i < rows; i++) {
     const row = Math.floor(i / blockRows) * blockStride + (i % blockRows);
-    const at = texelOf(layout, texture, row) * 4;
-    for (let c = 0; c < columns; c += run) visit(at + (c / channels) * texelsPerPixel * 4, run, i * columns + c);
+    for (let c = 0; c < columns; c += whole) {
+      const first = (c / channels) * texelsPerPixel;
+      for (let d = 0; d < whole; d += run) visit(texelOf(layout, texture, row, first + d / 4) * 4, Math.min(run, whole - d), i * columns + c + d);
+    }
   }
 }
 

@@ -10,11 +10,12 @@ import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
 import { parameterTextures, updatedAtOnce } from "./regions.js";
+import { partOf, UNIFORM_ROWS, uniformProducts } from "./uniform_rows.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
-/** @import { Plan } from "../../plan/plan.js" */
+/** @import { Phase, Plan } from "../../plan/plan.js" */
 
 /** Bytes of textures for the data set and an epoch of it; a larger one is streamed. WebGL does not tell how much memory there is. */
 export const RESIDENT_BYTES = 2 ** 30;
@@ -34,7 +35,8 @@ const TEXELS_OF_PART = 4096;
 
 /**
  * What is known of the device, or assumed for an estimate.
- * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number, residentBytes?: number, software?: boolean}} Limits
+ * @typedef {{maxDrawBuffers: number, maxTextureSize: number, maxArrayLayers: number, copiedBlockBytes?: number, residentBytes?: number,
+ *   software?: boolean}} Limits
  */
 
 /** Rows of the data. @typedef {{total: number, train: number, validation: number, batch: number}} Rows */
@@ -46,7 +48,7 @@ const TEXELS_OF_PART = 4096;
  * @typedef {object} Lowered
  * @property {import("./arena.js").Texture[]} textures
  * @property {import("./arena.js").Slot[]} slots where in them
- * @property {number} bytes of all textures
+ * @property {number} bytes of all textures and of the buffers beside them
  * @property {Map<string, Place>} places
  * @property {{name: string, values: number[]}[]} constants what they hold
  * @property {import("../../plan/plan.js").Phase} training the plan's, its groups in the order in which they are drawn
@@ -170,20 +172,32 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
   const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
 
+  const run = (/** @type {Phase} */ phase, /** @type {number} */ batchRows, /** @type {"epoch"|"stage"} */ source) => ({
+    phase, batchRows, source, uniform: uniformProducts(phase, batchRows, wanted, limits),
+  });
+  const runs = { train: run(training, batch, "epoch"), evaluate: run(plan.phases.evaluate, stage, "stage"), predict: run(plan.phases.predict, stage, "stage") };
+  // One buffer, and one texture to fill it from, serve all products that want it, one after the other.
+  const all = Object.values(runs);
+  const parts = all.flatMap(({ batchRows, uniform }) => [...uniform.values()].map(({ operand }) => ({ texels: partOf(operand), groups: batchRows / UNIFORM_ROWS })));
+  const most = (/** @type {"texels"|"groups"} */ key) => Math.max(...parts.map((part) => part[key]));
+  const arranged = parts.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: most("groups"), columns: 4 * most("texels"), layers: 1 }), { copied: true });
+
+  const wide = new Set(all.flatMap(({ uniform }) => [...uniform.values()].map(({ result }) => result)));
   /** @type {number[]} */
   const shared = [];
-  const lowerPhase = (/** @type {"train"|"evaluate"|"predict"} */ name, /** @type {number} */ alignedRows, /** @type {"epoch"|"stage"} */ source, mostSlots = wanted.slots ?? MAX_SLOTS) => {
+  const lowerPhase = (/** @type {ReturnType<typeof run>} */ { phase, batchRows, source, uniform }, mostSlots = wanted.slots ?? MAX_SLOTS) => {
     const fixed = new Map(places);
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
-    const phase = name === "train" ? training : plan.phases[name];
     const { maxDrawBuffers, maxArrayLayers } = limits;
-    const lowering = new Lowering({ arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows: alignedRows, shared, fixed, phase });
+    const lowering = new Lowering({
+      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, wide, arranged, fixed, phase,
+    });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };
   };
-  const train = lowerPhase("train", batch, "epoch");
-  const evaluate = lowerPhase("evaluate", stage, "stage", Math.min(MAX_SLOTS, Math.max(FEW_SLOTS, ceilDiv(rows.validation, stage))));
-  const predict = lowerPhase("predict", stage, "stage");
+  const train = lowerPhase(runs.train);
+  const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(FEW_SLOTS, ceilDiv(rows.validation, stage))));
+  const predict = lowerPhase(runs.predict);
   put(OUTPUTS, predict.lowering.place(plan.output));
   for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);
 

@@ -3,11 +3,13 @@ import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment } from "./layout.js";
+import { partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
-/** @import { Draw, KernelRead, Place } from "./draw.js" */
+/** @import { Draw, KernelRead, Lines, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
+/** @import { UniformProduct } from "./uniform_rows.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 
 /** Of the row losses of all batches in flight, which are kept until one draw sums them. */
@@ -35,10 +37,14 @@ export class Lowering {
    * @param {number} context.batchRows aligned rows of a batch
    * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
+   * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
+   * @param {Set<number>} context.wide texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
+   *   they share textures
+   * @param {number} [context.arranged] the slot in which these rows are arranged, where there are any
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, wide, arranged, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
@@ -47,6 +53,9 @@ export class Lowering {
     /** Batches in flight: as many as the row losses may keep. */
     this.slots = 0;
     this.shared = shared;
+    this.uniform = uniform;
+    this.wide = batchRows > arena.maxSize ? new Set() : wide;
+    this.arranged = arranged;
     this.places = new Map(fixed);
     this.phase = phase;
     /** Textures that only the next draw reads, so that one may serve many. @type {number[]} */
@@ -82,10 +91,15 @@ export class Lowering {
       const beside = besideRowLosses.has(name);
       const columns = columnsOf(shape);
       const texelsPerPixel = ceilDiv(columns.columns, columns.pixels * 4);
-      const wish = rowsFor(wanted.activation, batchRows, texelsPerPixel * columns.pixels);
+      const texelsPerRow = texelsPerPixel * columns.pixels;
       // A softmax goes through a pixel's channels for each row of a fragment: for very many of them it has 4, as the service counts.
-      const loopsLong = softmaxed.has(name) && wish * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
-      const layers = rowsPerFragment(beside || loopsLong ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
+      const loopsLong = (/** @type {number} */ rows) => softmaxed.has(name) && rows * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
+      if (!beside && this.wide.has(texelsPerRow) && !loopsLong(UNIFORM_ROWS)) {
+        tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize) });
+        continue;
+      }
+      const wish = rowsFor(wanted.activation, batchRows, texelsPerRow);
+      const layers = rowsPerFragment(beside || loopsLong(wish) ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
       const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else tensors.push({ name, first, last, layout });
@@ -175,14 +189,24 @@ export class Lowering {
     return { name: alias, slots: place.slots, layers: /** @type {number|"slot"} */ ("slot") };
   }
 
+  /** Puts rows of the batch, group by group, where a product finds them as uniform blocks. @param {string} name */
+  arrange(name) {
+    const slot = /** @type {number} */ (this.arranged);
+    const lines = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS };
+    const domain = this.measure({ rows: lines.groups, columns: lines.texels * 4, layers: 1 });
+    const writes = [{ name: "A", slots: /** @type {[number, number]} */ ([slot, slot]), layers: 1 }];
+    return { arrange: this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes, domain, fills: lines }), lines };
+  }
+
   /**
    * @param {string} kernel name of its file
    * `trips`: of all loops of one fragment together, at most.
    * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
-   *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout}} parts
+   *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout,
+   *   fills?: Lines, uniform?: Lines & {alias: string, layout: Layout}}} parts `uniform`: the operand in the block, under its alias
    * @returns {Draw}
    */
-  draw(kernel, { trips, defines, reads, writes, domain }) {
-    return makeDraw(this.arena, kernel, { trips, defines, reads, writes, domain });
+  draw(kernel, parts) {
+    return makeDraw(this.arena, kernel, parts);
   }
 }

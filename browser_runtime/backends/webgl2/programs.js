@@ -78,8 +78,10 @@ export class Programs {
   verify(text, { program, fragment, origins }) {
     const { gl } = this;
     if (gl.getProgramParameter(program, gl.LINK_STATUS)) {
-      const block = gl.getUniformBlockIndex(program, "Step");
-      if (block !== gl.INVALID_INDEX) gl.uniformBlockBinding(program, block, 0);
+      ["Step", "Rows"].forEach((name, binding) => {
+        const block = gl.getUniformBlockIndex(program, name);
+        if (block !== gl.INVALID_INDEX) gl.uniformBlockBinding(program, block, binding);
+      });
       return;
     }
     this.cache.delete(text);

@@ -27,6 +27,7 @@ import { EngineError } from "../../errors.js";
  * @property {Record<string, string|number>} defines
  * @property {Read[]} reads
  * @property {ComputedRead[]} computed
+ * @property {{name: string, layout: Layout}} [uniform] what lies in a uniform block instead, of which kernels know no more than its sizes
  * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
  * @property {number} width of the render targets, or of their lines that are written @property {number} [y] the first of these
@@ -66,6 +67,7 @@ export function kernelText(kernel, files, dialect) {
   head.forEach(generated);
   expand("lib/step.glsl", files, add, new Set(), []);
   kernel.reads.flatMap((read) => readText(read, dialect)).forEach(generated);
+  uniformText(kernel).forEach(generated);
   const seen = new Set(["lib/step.glsl"]);
   if (kernel.computed.some(({ relu }) => relu)) expand("lib/math.glsl", files, add, seen, []);
   const layouts = new Map(kernel.reads.map(({ name, layout }) => [name, layout]));
@@ -104,7 +106,10 @@ function domainText({ domain, width, y = 0 }) {
     ? // Fragments past the last texel, which pad the texture's last line, repeat it: nobody reads what they write.
       `int t = min((${line} << ${log2(width)}) | int(gl_FragCoord.x), ${domain.texels - 1}); ` +
       `return ivec2(${divided("t", domain.texelsPerRow).join(", ")});`
-    : `return ivec2(${line}, int(gl_FragCoord.x));`;
+    : domain.lines === 1
+      ? `return ivec2(${line}, int(gl_FragCoord.x));`
+      : // Those past a row's last texel repeat that one.
+        `int x = int(gl_FragCoord.x), y = ${line}; return ivec2(y >> 1, min((x >> 1 << 2) | ((y & 1) << 1) | (x & 1), ${domain.texelsPerRow - 1}));`;
   return [
     `#define ROWS ${domain.layers}`,
     `#define EACH_ROW(F) ${rows.join(" ")}`,
@@ -145,16 +150,22 @@ const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns
   `#define ${name}_BIAS_ROW ${biasRow}`,
 ];
 
+/** lib/uniform_rows.glsl has the block. @param {KernelSource} kernel */
+const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, uniform.layout), `#define UNIFORM_COLUMNS ${uniform.layout.texelsPerRow}`] : []);
+
 /**
  * NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. For loops, the same in three parts, so that each is
  * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
 function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float" }, { format, fetch }) {
-  const { folded, layers, texelsPerRow } = layout;
+  const { folded, layers, lines, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
-  const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : "ivec2 at = ivec2(n, base);";
+  const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 2 << 1) | (n & 1), base + ((n >> 1) & 1));";
+  const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : plain;
+  // Texels, or lines, from a row group to the next one.
+  const stride = folded ? texelsPerRow : lines;
   // Bases are counted from the texture's first texel or line, so that a region costs its fetches nothing.
   const origin = folded ? region.y * region.width : region.y;
   // Integer coordinates; `texture` is faster on some drivers, and a texel's centre is never near its border.
@@ -167,7 +178,7 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
     `#define ${name}_layer(row) ((row) & ${layers - 1})`,
-    `#define ${name}_group(group) ((group)${folded ? ` * ${texelsPerRow}` : ""}${origin === 0 ? "" : ` + ${origin}`})`,
+    `#define ${name}_group(group) ((group)${stride === 1 ? "" : ` * ${stride}`}${origin === 0 ? "" : ` + ${origin}`})`,
     `#define ${name}_base(row) ${name}_group(((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)})`,
     `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
     `#define ${name}_Row ivec2`,

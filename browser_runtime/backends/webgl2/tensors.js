@@ -1,5 +1,5 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
-import { pack, roundUp, unpack } from "./layout.js";
+import { filled, pack, roundUp, unpack } from "./layout.js";
 import { fedAt } from "./places.js";
 import { readLater } from "./readback.js";
 
@@ -17,6 +17,8 @@ export class Tensors {
     const before = device.live.textureBytes;
     /** @type {WebGLTexture[]} */
     this.textures = lowered.textures.map((size) => device.createTexture(size));
+    /** Beside the textures that are copied. @type {(WebGLBuffer|null)[]} */
+    this.buffers = lowered.textures.map((size) => (size.copied ? device.createBuffer(bytesOf(size)) : null));
     this.bytes = device.live.textureBytes - before;
     /** Which of the ping-pong textures holds the parameters: every step changes it. */
     this.parity = 0;
@@ -198,11 +200,9 @@ export class Tensors {
   async readTensorLater(name, rows) {
     const { gl, device } = this;
     const { slots, layout } = this.place(name);
-    const { layers, columns, folded, texels, texelsPerRow, groups } = layout;
-    const texture = this.lowered.slots[slots[0]];
+    const { layers, columns } = layout;
     // A texture that tensors share may be larger than this one.
-    const width = folded ? Math.min(texture.width, texels) : texelsPerRow;
-    const height = folded ? Math.ceil(texels / texture.width) : groups;
+    const { width, height } = filled(layout, this.lowered.slots[slots[0]].width);
     if (!this.readers.has(name)) {
       this.readers.set(name, Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.texture(slots[0]), layer }])));
     }
@@ -253,10 +253,15 @@ export class Tensors {
   dispose() {
     for (const framebuffer of [...this.readers.values()].flat()) this.device.deleteFramebuffer(framebuffer);
     this.textures.forEach((texture, i) => this.device.deleteTexture(texture, this.lowered.textures[i]));
+    this.buffers.forEach((buffer, i) => buffer && this.device.deleteBuffer(buffer, bytesOf(this.lowered.textures[i])));
     this.readers.clear();
     this.textures = [];
+    this.buffers = [];
   }
 }
+
+/** Of a texture's texels. @param {import("./arena.js").Texture} texture */
+const bytesOf = ({ width, height, layers }) => width * height * layers * 16;
 
 /** The slot of a place in a state of the two clocks: bit 0 is that of steps, bit 1 of batches.
  * @param {{slots: [number, number], clock?: "batch"}} place @param {number} state */

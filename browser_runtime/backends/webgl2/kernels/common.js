@@ -59,10 +59,10 @@ export function largestPower(most, count) {
 }
 
 /**
- * A loop over the texels of a row, as many at once as suits the device and leaves no remainder: a power of two, which divides a block.
- * @param {import("../fragment_rows.js").RowsWanted} wanted @param {number} texelsPerRow
+ * A loop over the texels of a row, so many at once at most, which leaves no remainder: a power of two, which divides a block.
+ * @param {number} most @param {number} texelsPerRow
  */
-export const texelsAtOnce = ({ texels: most = 1 }, texelsPerRow) => atOnce("TEXEL", largestPower(most, texelsPerRow));
+export const texelsAtOnce = (most, texelsPerRow) => atOnce("TEXEL", largestPower(most, texelsPerRow));
 
 /** A float32 in a shader's text, bit for bit: what compilers make of decimals is theirs to say. @param {number} x */
 export const exactFloat = (x) => `uintBitsToFloat(${new Uint32Array(Float32Array.of(x).buffer)[0]}u)`;

@@ -1,6 +1,7 @@
 // Matrix products of dense layers.
 import { partsFor, samplesFor } from "../fragment_rows.js";
 import { ceilDiv, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "../layout.js";
+import { UNIFORM_TEXELS } from "../uniform_rows.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
 import { gradientInParts } from "./gradient_parts.js";
 import { lossParts } from "./loss.js";
@@ -31,28 +32,47 @@ function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, par
   return { trips: rows / samples, defines: { ...many, ...atOnce("SAMPLE", samples) } };
 }
 
+/** How many texels of an operand's rows are taken at once; what is computed where it is read takes registers enough. @param {Lowering} lowering @param {KernelRead} operand */
+const textureTexels = ({ wanted }, { place, computed }) => texelsAtOnce(wanted.texels ?? 1, computed ? 1 : place.layout.texelsPerRow);
+
+/**
+ * A product of the batch's rows with weights: one draw, or where they come from a uniform block one that arranges them and one for each row group.
+ * @param {Lowering} lowering @param {string} kernel @param {{alias: string, name: string}} operand @param {string} result
+ * @param {Omit<Parameters<Lowering["draw"]>[1], "domain">} parts `reads` without the operand
+ */
+function product(lowering, kernel, { alias, name }, result, { defines, reads, ...parts }) {
+  const domain = lowering.layout(result);
+  if (!lowering.uniform.has(result)) {
+    const operand = lowering.read(alias, name);
+    return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand) }, reads: [operand, ...reads], domain })];
+  }
+  const layout = lowering.layout(name);
+  const { arrange, lines } = lowering.arrange(name);
+  const texels = texelsAtOnce(UNIFORM_TEXELS, layout.texelsPerRow);
+  return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
+}
+
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
   affine(lowering, group) {
     const { x, w } = find(group, "affine").inputs;
     const activation = find(group, "activation");
     const { texelsPerRow } = lowering.layout(x);
-    const reads = [lowering.read("X", x), lowering.read("W", w)];
-    // What is computed where it is read takes registers enough.
-    const texels = texelsAtOnce(lowering.wanted, reads[0].computed ? 1 : texelsPerRow);
-    const defines = { BLOCK, ...texels, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
+    const defines = { BLOCK, ACTIVATION: ACTIVATIONS[activation?.attrs.fn ?? "linear"] };
     const trips = texelsPerRow + ROW_LANES;
+    const weights = lowering.read("W", w);
     if (!find(group, "loss")) {
-      const y = (activation ?? find(group, "affine")).outputs.y;
-      return [lowering.draw("affine", { trips, defines, reads, writes: [lowering.write("Y", y)], domain: lowering.layout(y) })];
+      const { y } = (activation ?? find(group, "affine")).outputs;
+      return product(lowering, "affine", { alias: "X", name: x }, y, { trips, defines, reads: [weights], writes: [lowering.write("Y", y)] });
     }
+    const operand = lowering.read("X", x);
     const domain = lowering.lossDomain(find(group, "loss").inputs.z);
     const loss = lossParts(lowering, group, domain);
     return [
       lowering.draw("affine", {
         trips,
-        defines: { ...defines, ...loss.defines },
-        reads: [...reads, ...loss.reads],
+        defines: { ...defines, ...textureTexels(lowering, operand), ...loss.defines },
+        reads: [operand, weights, ...loss.reads],
         writes: loss.writes,
         domain,
       }),
@@ -63,16 +83,12 @@ export const kernels = {
     const { dy, w } = find(group, "affine_grad_input").inputs;
     const grad = find(group, "activation_grad");
     const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
-    const { texelsPerRow } = lowering.layout(dy);
-    return [
-      lowering.draw("affine_grad_input", {
-        trips: texelsPerRow,
-        defines: { BLOCK, ...texelsAtOnce(lowering.wanted, texelsPerRow), GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
-        reads: [lowering.read("DY", dy), lowering.read("W", w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : [])],
-        writes: [lowering.write("DX", dx)],
-        domain: lowering.layout(dx),
-      }),
-    ];
+    return product(lowering, "affine_grad_input", { alias: "DY", name: dy }, dx, {
+      trips: lowering.layout(dy).texelsPerRow,
+      defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
+      reads: [lowering.read("W", w), ...(grad ? [lowering.read("Y", slopeSource(grad))] : [])],
+      writes: [lowering.write("DX", dx)],
+    });
   },
 
   affine_grad_weights(lowering, group) {

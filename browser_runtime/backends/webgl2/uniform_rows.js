@@ -1,0 +1,62 @@
+// Uniform rows: which products of dense layers take the rows of their left operand from a uniform block, and how these lie there. Pure arithmetic.
+//
+// A fragment's 8 x 4 results take 12 loads for 128 multiply-adds where both operands are textures. The 8 values of a row group's rows are the same
+// for all its fragments: from a uniform block they come beside the loads, not among them, but only where a whole draw has one address. So each row group
+// is a draw, with its own part of a buffer, into which one draw and one copy have put what all rows hold, group by group.
+import { columnsOf, roundUp, size } from "./layout.js";
+
+/** @import { RowsWanted } from "./fragment_rows.js" */
+/** @import { Limits } from "./lower.js" */
+/** @import { Phase } from "../../plan/plan.js" */
+
+/** Rows of a group. */
+export const UNIFORM_ROWS = 8;
+/** Lines that it covers in the tensor that the product writes. */
+export const UNIFORM_LINES = 2;
+/** Texels of a row whose products are made at once: all their weights are fetched before the first is used. */
+export const UNIFORM_TEXELS = 4;
+/** What is assumed of a device that says nothing, the least that WebGL2 has, and what is taken at most: more has not been measured. */
+const LEAST_BLOCK_BYTES = 16 << 10;
+const MOST_BLOCK_BYTES = 64 << 10;
+/** No device asks for a larger UNIFORM_BUFFER_OFFSET_ALIGNMENT: two column texels of 8 rows. */
+const ALIGNMENT_BYTES = 256;
+const TEXEL_BYTES = 16;
+
+/** Texels of a row group's part of the buffer, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
+export const partOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
+
+/** The operand and the result of a group's product. @param {import("../../plan/fuse.js").Group} group @returns {{operand: string, result: string}|null} */
+function productOf({ ops }) {
+  const [{ type, inputs }] = ops;
+  const { outputs } = ops[ops.length - 1];
+  if (type === "affine" && !ops.some((op) => op.type === "loss")) return { operand: inputs.x, result: outputs.y };
+  return type === "affine_grad_input" ? { operand: inputs.dy, result: outputs.dx } : null;
+}
+
+/** Texels of a row of both. @typedef {{operand: number, result: number}} UniformProduct */
+
+/**
+ * The products of a phase that are large enough, and fit the device, by the names of their results.
+ * @param {Phase} phase @param {number} rows of a batch, aligned @param {RowsWanted} wanted @param {Limits} limits
+ * @returns {Map<string, UniformProduct>}
+ */
+export function uniformProducts({ groups, tensors, computed }, rows, { uniform }, { maxDrawBuffers, maxTextureSize, copiedBlockBytes = LEAST_BLOCK_BYTES }) {
+  /** @type {Map<string, UniformProduct>} */
+  const found = new Map();
+  if (!uniform || maxDrawBuffers < UNIFORM_ROWS || rows > maxTextureSize) return found;
+  const rowOf = (/** @type {string} */ name) => {
+    const shape = /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
+    const { columns, pixels } = columnsOf(shape);
+    return { values: size(shape), texels: pixels * Math.ceil(columns / pixels / 4) };
+  };
+  for (const group of groups) {
+    const product = productOf(group);
+    if (!product || computed.has(product.operand)) continue;
+    const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
+    const part = partOf(operand.texels);
+    const large = rows * operand.values * result.values >= uniform.products && result.texels >= uniform.texels;
+    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
+    if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
+  }
+  return found;
+}

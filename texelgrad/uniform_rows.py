@@ -1,0 +1,59 @@
+"""Which products of dense layers take their rows from uniform blocks on a GPU; browser_runtime/backends/webgl2/uniform_rows.js."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from texelgrad.layers.base import LayerShape, texels
+
+ROWS, LINES = 8, 2
+"""Rows of a group, and lines that it covers in what a product writes."""
+QUAD = 4
+"""Column texels side by side in these lines: a row has whole quads."""
+_PRODUCTS = 1 << 27  # from which on a product is large
+_TEXELS = 192  # a row of its results, at least
+LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
+"""The least that a GPU has, and what is taken at most."""
+_ALIGNMENT_BYTES = 256
+_TEXEL_BYTES = 16
+_MAX_TEXTURE_SIZE = 8192
+
+
+@dataclass(frozen=True)
+class UniformRows:
+    """Of all products of a phase."""
+
+    rows: int  # of a batch
+    widths: frozenset[int] = (
+        frozenset()
+    )  # texels a row of what they write; all that is as wide lies in quads as that does
+    part: int = 0  # bytes of a row group of the widest operand
+
+
+def uniform_rows(layers: Sequence[LayerShape], rows: int, block_bytes: int, *, trains: bool) -> UniformRows:
+    """Of blocks up to so many bytes. Forward, a product makes a layer's output; backward, in training, the gradient of its input."""
+    dense = [layer for layer in layers if layer.weights and not layer.lines and not layer.sums]
+    products = [(layer.input, layer.output) for layer in dense]
+    if trains:
+        products += [(layer.output, layer.input) for layer in dense]
+    found = [
+        (texels(made), _part(texels(read)))
+        for read, made in products
+        if rows * math.prod(read) * math.prod(made) >= _PRODUCTS and texels(made) >= _TEXELS
+    ]
+    taken = [(made, part) for made, part in found if part <= block_bytes]
+    if not taken or rows > _MAX_TEXTURE_SIZE:
+        return UniformRows(rows)
+    return UniformRows(rows, frozenset(made for made, _ in taken), max(part for _, part in taken))
+
+
+def arranged_bytes(phases: Sequence[UniformRows]) -> int:
+    """Of the texture in which all of them arrange the rows, and of the buffer beside it."""
+    groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
+    return 2 * groups * max(phase.part for phase in phases)
+
+
+def _part(texels_per_row: int) -> int:
+    return -(-ROWS * texels_per_row * _TEXEL_BYTES // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
