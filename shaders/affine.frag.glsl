@@ -17,9 +17,14 @@
 #define EACH_BLOCK const int start = 0;
 #endif
 #ifdef UNIFORM_COLUMNS
-// Layers are constants: beside uniform blocks the integers that make addresses cost time.
-#define WEIGHT(k, i) W_fetch((i) % W_LAYERS, W_group(4 / W_LAYERS * (k) + (i) / W_LAYERS), n)
-#define WEIGHTS(k) mat4(WEIGHT(k, 0), WEIGHT(k, 1), WEIGHT(k, 2), WEIGHT(k, 3))
+// Of column texel first + j, row i. Where as many texels are taken at once as a row group of weights has rows for, layers are constants: beside uniform blocks
+// the integers that make addresses cost time.
+#if TEXELS == 4
+#define WEIGHT(j, i) W_fetch((4 * (j) + (i)) % W_LAYERS, W_base(4 * first) + W_group((4 * (j) + (i)) / W_LAYERS) - W_group(0), n)
+#else
+#define WEIGHT(j, i) W_fetch(W_layer(4 * (first + (j)) + (i)), W_base(4 * (first + (j)) + (i)), n)
+#endif
+#define WEIGHTS(j) mat4(WEIGHT(j, 0), WEIGHT(j, 1), WEIGHT(j, 2), WEIGHT(j, 3))
 // Each product is added to the sum so far: one instruction, where pairs would take two.
 #define ADD_PRODUCT(sum, x, w) sum = x.x * w[0] + sum; sum = x.y * w[1] + sum; sum = x.z * w[2] + sum; sum = x.w * w[3] + sum;
 #include "lib/uniform_rows.glsl"

@@ -7,8 +7,8 @@
 #include "lib/epilogue.glsl"
 
 #ifdef UNIFORM_COLUMNS
-#define WEIGHTS(column) mat4( \
-  W_fetch(wLayer.x, wBase.x, column), W_fetch(wLayer.y, wBase.y, column), W_fetch(wLayer.z, wBase.z, column), W_fetch(wLayer.w, wBase.w, column))
+#define WEIGHTS(j) mat4( \
+  W_fetch(wLayer.x, wBase.x, first + j), W_fetch(wLayer.y, wBase.y, first + j), W_fetch(wLayer.z, wBase.z, first + j), W_fetch(wLayer.w, wBase.w, first + j))
 #define ADD_PRODUCT(sum, x, w) sum += vec4(dot(x, w[0]), dot(x, w[1]), dot(x, w[2]), dot(x, w[3]));
 #include "lib/uniform_rows.glsl"
 #define LOCATE(i) total[i] = vec4(0.);

@@ -18,9 +18,10 @@ from texelgrad.uniform_rows import (
     LEAST_BLOCK_BYTES,
     LINES,
     MOST_BLOCK_BYTES,
-    QUAD,
+    QUADS,
     ROWS,
     arranged_bytes,
+    is_large,
     uniform_rows,
 )
 
@@ -130,7 +131,9 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     weights = [layer for layer in sizes.layers if layer.weights and not layer.frozen]
     small = [layer for layer in weights if _is_small(layer, 1 + sizes.states)]
     wasted = (_MOST_WASTE - 1) * sum(_weights(layer, layers) for layer in small)
-    total += 2 * (1 + sizes.states) * (sum(_weights(layer, layers) for layer in weights) + int(wasted))
+    lies = [ROWS if sizes.states == 0 and is_large(layer, batch) else layers for layer in weights]
+    held = sum(_weights(layer, rows) for layer, rows in zip(weights, lies, strict=True))
+    total += 2 * (1 + sizes.states) * (held + int(wasted))
     if sizes.accumulates:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
@@ -171,7 +174,7 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     total += _at_once(sizes.layers, outputs, batch, renderer, wide, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
         total += _at_once(sizes.layers, outputs, stage, renderer, wide, backward=False, lasting=set())
-    total += _tensor(stage, _round_up(max(dips), QUAD))
+    total += _tensor(stage, _round_up(max(dips), QUADS))
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
@@ -266,7 +269,7 @@ def _at_once(
 
 def _in_lines(texels_per_row: int, wide: frozenset[int]) -> int:
     """Texels that a row takes, with those that fill its lines."""
-    return _round_up(texels_per_row, QUAD) if texels_per_row in wide else texels_per_row
+    return _round_up(texels_per_row, QUADS) if texels_per_row in wide else texels_per_row
 
 
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:

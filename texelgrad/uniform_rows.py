@@ -10,8 +10,8 @@ from texelgrad.layers.base import LayerShape, texels
 
 ROWS, LINES = 8, 2
 """Rows of a group, and lines that it covers in what a product writes."""
-QUAD = 4
-"""Column texels side by side in these lines: a row has whole quads."""
+QUADS = 8
+"""Column texels of two quads, of which a row has whole ones in these lines."""
 _PRODUCTS = 1 << 27  # from which on a product is large
 _TEXELS = 192  # a row of its results, at least
 LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
@@ -30,6 +30,11 @@ class UniformRows:
         frozenset()
     )  # texels a row of what they write; all that is as wide lies in quads as that does
     part: int = 0  # bytes of a row group of the widest operand
+
+
+def is_large(layer: LayerShape, rows: int) -> bool:
+    """Whether a dense layer's products may take rows from uniform blocks; its weights then may have 8 rows a fragment."""
+    return rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
 
 
 def uniform_rows(layers: Sequence[LayerShape], rows: int, block_bytes: int, *, trains: bool) -> UniformRows:

@@ -107,6 +107,18 @@ def test_all_kinds_of_readers(browser_page: BrowserPage, can: bool, net: str):
     assert ({FORWARD, BACKWARD} <= kernels) == can
 
 
+@pytest.mark.parametrize("device", FORMATS, ids=lambda device: "-".join(device.values()))
+@pytest.mark.parametrize("sizes", [(1, 9, 6), (5, 33, 31, 6), (12, 128, 64, 9), (300, 257, 270, 70)])
+@pytest.mark.parametrize("net", [{}, {"clip": {"global_norm": 0.01}}], ids=["", "clipped"])
+def test_weights_of_eight_rows(
+    browser_page: BrowserPage, can: bool, sizes: tuple[int, ...], net: dict[str, Any], device: dict[str, str]
+):
+    """Under SGD the fragments that make a gradient update 8 rows, so that none is stored unless it is clipped by its norm."""
+    kernels = check(browser_page, sizes, 37, "mse", device=EVERY | device, optimizer="sgd", batch_size=20, **net)
+    assert ({FORWARD, BACKWARD} <= kernels) == can
+    assert any("update" in kernel for kernel in kernels) == ("clip" in net)
+
+
 def test_products_of_two_kinds(browser_page: BrowserPage, can: bool):
     """A smaller product writes quads as well where another one's result is as wide, and takes its rows from textures."""
     device = {"rows": ROWS | {"uniform": {"products": 16 * 60 * 60, "texels": 1}}}

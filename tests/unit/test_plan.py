@@ -332,6 +332,31 @@ def test_large_products_take_rows_from_uniform_blocks(
     assert uniform_draws(sizes, rows, **limits) == draws
 
 
+@pytest.mark.parametrize(
+    ("sizes", "optimizer", "stored"),
+    [
+        ((1024, 2048, 2048, 1000), "sgd", 0),
+        # 4 render targets for 4 rows, of weights and of momentum
+        ((1024, 2048, 2048, 1000), "momentum", 3),
+        # the first layer has no input gradient; the second one's takes its rows from textures
+        ((1024, 2048, 600), "sgd", 1),
+        ((256, 512, 512), "sgd", 2),
+    ],
+)
+def test_weights_whose_products_are_uniform_store_no_gradient(
+    sizes: tuple[int, ...], optimizer: str, stored: int
+):
+    """Their fragments update 8 rows, with which a gradient is as cheap as one that is stored."""
+    device = DESKTOP | {"software": False, "copiedBlockBytes": 65_536}
+    data = {"total": 256, "train": 256, "validation": 0, "batch": 256}
+    spec = mlp(sizes, "softmax_cross_entropy", optimizer=optimizer)
+    got = call(PROBE, "lowered", spec, "values", device, data)
+    updates = [draw for draw in got["draws"] if draw["shader"].startswith("update")]
+    assert len(updates) == stored
+    layers = [got["places"][f"dense_{i + 1}"]["layout"]["layers"] for i in range(len(sizes) - 1)]
+    assert layers.count(8) == len(layers) - stored
+
+
 HIDDEN = ["dense_1.y", "dense_2.y", "loss"]
 
 
@@ -380,11 +405,11 @@ def test_what_shares_no_texture_keeps_its_place():
 def test_layouts_in_quads_there_and_back(
     rows: int, columns: int, pixels: int, layers: int, max_size: int, seed: int
 ):
-    """Row groups of two lines, four column texels n side by side: at x = 2 (n >> 2) + (n & 1), y = 2 g + (n >> 1 & 1); zero between them."""
+    """Row groups of two lines, every other of 8 column texels in a quad; zero between them."""
     data = np.random.default_rng(seed).normal(size=(rows, columns * pixels)).astype(np.float32)
     matrix = {"rows": rows, "columns": columns * pixels, "pixels": pixels, "layers": layers, "lines": 2}
     texels_per_row, groups = pixels * math.ceil(columns / 4), math.ceil(rows / layers)
-    size = {"width": 2 * math.ceil(texels_per_row / 4), "height": 2 * groups}
+    size = {"width": 4 * math.ceil(texels_per_row / 8), "height": 2 * groups}
     if max(size.values()) > max_size:
         return
     got = call(PROBE, "roundTrip", matrix, data, None, max_size)
@@ -395,7 +420,8 @@ def test_layouts_in_quads_there_and_back(
     pixel, channel = np.divmod(np.arange(columns * pixels), columns)
     n = pixel * math.ceil(columns / 4) + channel // 4
     for row in range(rows):
-        found = texels[row % layers, 2 * (row // layers) + (n >> 1 & 1), 2 * (n >> 2) + (n & 1), channel & 3]
+        x, y = 4 * (n >> 3) + 2 * (n & 1) + (n >> 1 & 1), 2 * (row // layers) + (n >> 2 & 1)
+        found = texels[row % layers, y, x, channel & 3]
         np.testing.assert_array_equal(found, data[row])
 
 

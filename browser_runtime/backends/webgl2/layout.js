@@ -6,8 +6,9 @@
 // on a multiple of 4 rows: the 4 channels of an input texel always meet 4 consecutive weight rows, and flattening costs nothing.
 // Plain: column texel n of group g lies at x = n, y = g. Folded, where rows are very short, weights have very few of them, or the matrix is longer
 // or wider than a texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
-// Plain in quads, where each row group is a draw of its own (uniform_rows.js): two lines, so that its fragments fill quads of 2 x 2, and the four of a
-// quad are neighbours, whose loads lie side by side. Column texel n of group g lies at x = 2 floor(n / 4) + n mod 2, y = 2 g + floor(n / 2) mod 2.
+// Plain in quads, where each row group is a draw of its own (uniform_rows.js): two lines, so that its fragments fill quads of 2 x 2, which hold every other
+// of 8 column texels: a quad's loads lie near each other, and in one layer of weights whose row groups have 8 rows. Column texel n of group g lies at
+// x = 4 floor(n / 8) + 2 (n mod 2) + floor(n / 2) mod 2, y = 2 g + floor(n / 4) mod 2.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 
@@ -92,7 +93,7 @@ export function extent(layout, maxSize) {
 /** The texels that a tensor takes of a place whose lines are so wide, from its corner on. @param {Extents} layout @param {number} width */
 export function filled({ texels, texelsPerRow, groups, folded, lines }, width) {
   if (folded) return { width: Math.min(width, texels), height: ceilDiv(texels, width) };
-  return { width: lines === 1 ? texelsPerRow : 2 * ceilDiv(texelsPerRow, 4), height: groups * lines };
+  return { width: lines === 1 ? texelsPerRow : 4 * ceilDiv(texelsPerRow, 8), height: groups * lines };
 }
 
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
@@ -125,7 +126,7 @@ export function rowsPerFragment(wanted, maxDrawBuffers, { outputs = 1, extra = 0
  */
 export function texelOf({ layers, texelsPerRow, folded, lines }, { width, height }, row, n = 0) {
   const group = Math.floor(row / layers);
-  const [x, y] = lines === 1 ? [n, group] : [2 * Math.floor(n / 4) + (n & 1), 2 * group + ((n >> 1) & 1)];
+  const [x, y] = lines === 1 ? [n, group] : [4 * (n >> 3) + 2 * (n & 1) + ((n >> 1) & 1), 2 * group + ((n >> 2) & 1)];
   const texel = folded ? group * texelsPerRow + n : y * width + x;
   return (row % layers) * width * height + texel;
 }

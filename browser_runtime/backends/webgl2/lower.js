@@ -10,7 +10,7 @@ import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
 import { parameterTextures, updatedAtOnce } from "./regions.js";
-import { partOf, UNIFORM_ROWS, uniformProducts } from "./uniform_rows.js";
+import { partOf, UNIFORM_ROWS, uniformProducts, uniformWeights } from "./uniform_rows.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -135,7 +135,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   if (outputs > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
-  const textures = parameterTextures(plan, limits, wanted, outputs);
+  const wideWeights = uniformWeights(plan.phases.train, uniformProducts(plan.phases.train, batch, wanted, limits));
+  const textures = parameterTextures(plan, limits, wanted, outputs, wideWeights);
   for (const members of textures) {
     const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
     const [{ parameter: { trainable } }] = members;

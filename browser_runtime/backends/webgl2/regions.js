@@ -22,22 +22,23 @@ export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kern
 /**
  * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin.
  * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
+ * @param {Set<string>} wide whose fragments write as many rows as those of a stored gradient where they can, so that no gradient is stored
  * @returns {Laid[][]}
  */
-export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs) {
+export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, wide) {
   const matrixFor = (/** @type {Parameter} */ { tensor }) => matrixOf(train.tensors.get(tensor)?.shape ?? []);
   const texelsOf = (/** @type {Parameter} */ parameter) => {
     const { rows, columns } = matrixFor(parameter);
     return rows * ceilDiv(columns, 4);
   };
-  const layers = rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });
-  const laid = (/** @type {Parameter} */ parameter) => ({
-    parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize),
-  });
+  const laid = (/** @type {Parameter} */ parameter) => {
+    const layers = rowsPerFragment(wide.has(parameter.tensor) ? wanted.gradient : wanted.weight, maxDrawBuffers, { outputs });
+    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize) };
+  };
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));
   const like = (/** @type {Parameter} */ a) => parameters.filter((b) => b.shape.join() === a.shape.join() && b.bias === a.bias);
-  const small = parameters.filter((p) => p.trainable && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
+  const small = parameters.filter((p) => p.trainable && !wide.has(p.tensor) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
   const shared = stacks(small.map(laid), maxTextureSize);
   const alone = parameters.filter((parameter) => !shared.flat().some((other) => other.parameter === parameter));
   return [...shared, ...alone.map((parameter) => [laid(parameter)])];

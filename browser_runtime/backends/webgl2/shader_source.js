@@ -109,7 +109,7 @@ function domainText({ domain, width, y = 0 }) {
     : domain.lines === 1
       ? `return ivec2(${line}, int(gl_FragCoord.x));`
       : // Those past a row's last texel repeat that one.
-        `int x = int(gl_FragCoord.x), y = ${line}; return ivec2(y >> 1, min((x >> 1 << 2) | ((y & 1) << 1) | (x & 1), ${domain.texelsPerRow - 1}));`;
+        `int x = int(gl_FragCoord.x), y = ${line}; return ivec2(y >> 1, min((x >> 2 << 3) | ((y & 1) << 2) | ((x & 1) << 1) | (x >> 1 & 1), ${domain.texelsPerRow - 1}));`;
   return [
     `#define ROWS ${domain.layers}`,
     `#define EACH_ROW(F) ${rows.join(" ")}`,
@@ -162,7 +162,7 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
   const { folded, layers, lines, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
-  const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 2 << 1) | (n & 1), base + ((n >> 1) & 1));";
+  const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 3 << 2) | ((n & 1) << 1) | (n >> 1 & 1), base + (n >> 2 & 1));";
   const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : plain;
   // Texels, or lines, from a row group to the next one.
   const stride = folded ? texelsPerRow : lines;

@@ -7,6 +7,7 @@ import { columnsOf, roundUp, size } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
+/** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 
 /** Rows of a group. */
@@ -25,7 +26,7 @@ const TEXEL_BYTES = 16;
 /** Texels of a row group's part of the buffer, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
 export const partOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
 
-/** The operand and the result of a group's product. @param {import("../../plan/fuse.js").Group} group @returns {{operand: string, result: string}|null} */
+/** A group's product. @param {Group} group @returns {{operand: string, result: string}|null} */
 function productOf({ ops }) {
   const [{ type, inputs }] = ops;
   const { outputs } = ops[ops.length - 1];
@@ -55,8 +56,21 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
     const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
     const part = partOf(operand.texels);
     const large = rows * operand.values * result.values >= uniform.products && result.texels >= uniform.texels;
-    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
+    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 4 * Math.ceil(result.texels / 8)) <= maxTextureSize;
     if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
   }
   return found;
+}
+
+/**
+ * Weights all of whose products are among these. Their fragments may write 8 rows: where input gradients take rows from textures, neighbours in a quad
+ * would load from different layers, which costs twice.
+ * @param {Phase} phase @param {Map<string, UniformProduct>} products @returns {Set<string>}
+ */
+export function uniformWeights({ groups }, products) {
+  const uses = groups.flatMap((group) => {
+    const [{ type, inputs }] = group.ops;
+    return type === "affine" || type === "affine_grad_input" ? [{ w: inputs.w, uniform: products.has(productOf(group)?.result ?? "") }] : [];
+  });
+  return new Set(uses.map(({ w }) => w).filter((w) => uses.every((use) => use.w !== w || use.uniform)));
 }
