@@ -17,10 +17,11 @@
 #define EACH_BLOCK const int start = 0;
 #endif
 #ifdef UNIFORM_COLUMNS
-// Of column texel first + j, row i. Where as many texels are taken at once as a row group of weights has rows for, layers are constants: beside uniform blocks
-// the integers that make addresses cost time.
+// Of column texel first + j, row i. Of 4 texels at once, one address is computed: beside uniform blocks the integers that make addresses cost time.
 #if TEXELS == 4
-#define WEIGHT(j, i) W_fetch((4 * (j) + (i)) % W_LAYERS, W_base(4 * first) + W_group((4 * (j) + (i)) / W_LAYERS) - W_group(0), n)
+#define INTERLEAVED (W_LAYERS < 4 ? W_LAYERS : 4)
+#define AFTER(rows) (W_group((rows) / INTERLEAVED) - W_group(0))
+#define WEIGHT(j, i) W_fetch(W_layer(4 * first) + (4 * (j) + (i)) % INTERLEAVED, W_base(4 * first) + AFTER(4 * (j) + (i)), n)
 #else
 #define WEIGHT(j, i) W_fetch(W_layer(4 * (first + (j)) + (i)), W_base(4 * (first + (j)) + (i)), n)
 #endif

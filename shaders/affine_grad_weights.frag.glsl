@@ -30,7 +30,7 @@
 #define FIRST(x) x
 #endif
 
-// The ROWS weight rows of a group are columns ROWS * group ... of X.
+// The ROWS weight rows of a group are columns of X: those of one texel, of two, or of a part of one.
 #if ROWS == 8
 #define MULTIPLY \
   part[0] += FIRST(x.x) * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
@@ -68,11 +68,11 @@ void main() {
 #endif
   DY_Column column = DY_column(n);
   // The bias's row group has no columns of X.
-  int texel = group == BIAS_GROUP ? 0 : group * ROWS / 4;
+  int texel = group == BIAS_GROUP ? 0 : min(ROW_OF(group, 0) >> 2, X_TEXELS_PER_ROW - 1);
   X_Column input0 = X_column(texel);
 #if ROWS == 8
-  bool isWide = texel + 1 < X_TEXELS_PER_ROW;
-  X_Column input1 = X_column(isWide ? texel + 1 : texel);
+  bool isWide = ROW_OF(group, 4) >> 2 < X_TEXELS_PER_ROW;
+  X_Column input1 = X_column(isWide ? ROW_OF(group, 4) >> 2 : texel);
 #endif
   vec4 total[ROWS];
   vec4 part[ROWS];
@@ -89,9 +89,9 @@ void main() {
   }
 
 #ifdef OPTIMIZER
-#define OUT(i) UPDATE(i, total[i], group * ROWS + i)
+#define OUT(i) UPDATE(i, total[i], ROW_OF(group, i))
 #else
-#define OUT(i) STORE(oDW[i], paddedWeight(total[i], n, group * ROWS + i));
+#define OUT(i) STORE(oDW[i], paddedWeight(total[i], n, ROW_OF(group, i)));
 #endif
   EACH_ROW(OUT)
 }

@@ -10,11 +10,11 @@ void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
   // DW's bias row need not be W's: the bias starts a row group of its own in each.
-  int shifted = group == BIAS_GROUP ? DW_BIAS_ROW - BIAS_GROUP * ROWS : 0;
+  int shifted = group == BIAS_GROUP ? DW_BIAS_ROW - BIAS_ROW : 0;
 #define OUT(i) { \
-    int row = group * ROWS + i + shifted; \
+    int row = ROW_OF(group, i) + shifted; \
     vec4 g = vec4(0.); \
-    if (DW_BIAS_ROW < 0 || row <= DW_BIAS_ROW) { \
+    if (DW_BIAS_ROW < 0 ? row < DW_GROUPS * DW_LAYERS : row <= DW_BIAS_ROW) { \
       for (int s = 0; s < SPLITS; s++) g += DW_fetch(DW_layer(row), DW_base(row + s * DW_SPLIT_ROWS), n); \
     } \
     UPDATE(i, g, row - shifted) }

@@ -18,7 +18,7 @@ from texelgrad.uniform_rows import (
     LEAST_BLOCK_BYTES,
     LINES,
     MOST_BLOCK_BYTES,
-    QUADS,
+    QUAD,
     ROWS,
     arranged_bytes,
     is_large,
@@ -174,7 +174,7 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     total += _at_once(sizes.layers, outputs, batch, renderer, wide, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
         total += _at_once(sizes.layers, outputs, stage, renderer, wide, backward=False, lasting=set())
-    total += _tensor(stage, _round_up(max(dips), QUADS))
+    total += _tensor(stage, _round_up(max(dips), QUAD))
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
@@ -269,7 +269,7 @@ def _at_once(
 
 def _in_lines(texels_per_row: int, wide: frozenset[int]) -> int:
     """Texels that a row takes, with those that fill its lines."""
-    return _round_up(texels_per_row, QUADS) if texels_per_row in wide else texels_per_row
+    return _round_up(texels_per_row, QUAD) if texels_per_row in wide else texels_per_row
 
 
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:

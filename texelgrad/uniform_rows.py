@@ -10,8 +10,8 @@ from texelgrad.layers.base import LayerShape, texels
 
 ROWS, LINES = 8, 2
 """Rows of a group, and lines that it covers in what a product writes."""
-QUADS = 8
-"""Column texels of two quads, of which a row has whole ones in these lines."""
+QUAD = 4
+"""Column texels side by side in these lines: a row has whole quads."""
 _PRODUCTS = 1 << 27  # from which on a product is large
 _TEXELS = 192  # a row of its results, at least
 LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10

@@ -28,8 +28,7 @@ vec4 givenAt(int layer, int base, int n) {
 }
 
 // As the loss takes them: smoothed, and times the weights of the classes.
-vec4 targetAt(int layer, int base, int n) {
-  vec4 y = givenAt(layer, base, n);
+vec4 taken(vec4 y, int n) {
 #ifdef SMOOTHING
   y = vec4(smoothed(y.x, float(Z_COLUMNS)), smoothed(y.y, float(Z_COLUMNS)), smoothed(y.z, float(Z_COLUMNS)), smoothed(y.w, float(Z_COLUMNS)));
 #endif
@@ -46,32 +45,45 @@ vec4 exponentials(vec4 z, float top, int n) {
   return e;
 }
 
+// TEXELS of a row are fetched at once, so that a GPU waits for them together; 1 is the least to compile. They divide a block; those past the row have no
+// lanes inside it.
+#ifndef TEXELS
+#define TEXELS 1
+#define EACH_TEXEL(F) F(0)
+#endif
+#if TEXELS == 1
+#define TEXEL(j) n
+#else
+#define TEXEL(j) min(n + j, Z_TEXELS_PER_ROW - 1)
+#endif
+#define FETCH(j) z[j] = Z_fetch(zLayer, zBase, TEXEL(j)); given[j] = givenAt(tLayer, tBase, TEXEL(j));
+
 Statistics rowStatistics(int row) {
   int zLayer = Z_layer(row), zBase = Z_base(row), tLayer = T_layer(row), tBase = T_base(row);
+  vec4 z[TEXELS], given[TEXELS];
   float top = -tg_inf(), best = -1.;
   int predicted = -1, wanted = -1;
-  for (int n = 0; n < Z_TEXELS_PER_ROW; n++) {
-    vec4 z = mix(vec4(-tg_inf()), Z_fetch(zLayer, zBase, n), inside(n));
-    float high = largest(z);
-    if (high > top) { top = high; predicted = 4 * n + firstLane(z, high); }
+#define FIND(values, outside, most, at, j) { \
+    vec4 v = mix(vec4(outside), values, inside(n + j)); \
+    float high = largest(v); \
+    if (high > most) { most = high; at = 4 * (n + j) + firstLane(v, high); } }
 #ifdef WITH_ACCURACY
-    vec4 y = mix(vec4(-1.), givenAt(tLayer, tBase, n), inside(n));
-    high = largest(y);
-    if (high > best) { best = high; wanted = 4 * n + firstLane(y, high); }
+#define SEEK(j) FIND(z[j], -tg_inf(), top, predicted, j) FIND(given[j], -1., best, wanted, j)
+#else
+#define SEEK(j) FIND(z[j], -tg_inf(), top, predicted, j)
 #endif
-  }
+  for (int n = 0; n < Z_TEXELS_PER_ROW; n += TEXELS) { EACH_TEXEL(FETCH) EACH_TEXEL(SEEK) }
+
   // Subtract the row maximum: exp overflows float32 above 88.7.
   float rest = 0., weight = 0., toward = 0.;
+#define ADD(j) { \
+    vec4 y = mix(vec4(0.), taken(given[j], TEXEL(j)), inside(n + j)), e = exponentials(z[j], top, n + j); \
+    if (predicted >> 2 == n + j) e = withLane(e, predicted & 3, 0.); \
+    part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z[j]), inside(n + j)), vec4(1.))); }
   for (int start = 0; start < Z_TEXELS_PER_ROW; start += BLOCK) {
     vec3 part = vec3(0.);
     int end = min(start + BLOCK, Z_TEXELS_PER_ROW);
-    for (int n = start; n < end; n++) {
-      vec4 z = Z_fetch(zLayer, zBase, n);
-      vec4 y = mix(vec4(0.), targetAt(tLayer, tBase, n), inside(n));
-      vec4 e = exponentials(z, top, n);
-      if (predicted >> 2 == n) e = withLane(e, predicted & 3, 0.);
-      part += vec3(dot(e, vec4(1.)), dot(y, vec4(1.)), dot(mix(vec4(0.), y * (top - z), inside(n)), vec4(1.)));
-    }
+    for (int n = start; n < end; n += TEXELS) { EACH_TEXEL(FETCH) EACH_TEXEL(ADD) }
     rest += part.x;
     weight += part.y;
     toward += part.z;
@@ -82,6 +94,6 @@ Statistics rowStatistics(int row) {
 // d loss / d z of a column texel.
 vec4 rowGrad(int row, int n, float top, float rest, float weight) {
   vec4 e = exponentials(Z_fetch(Z_layer(row), Z_base(row), n), top, n);
-  vec4 y = targetAt(T_layer(row), T_base(row), n);
+  vec4 y = taken(givenAt(T_layer(row), T_base(row), n), n);
   return ((e * weight - y) - y * rest) / (1. + rest);
 }

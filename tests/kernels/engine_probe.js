@@ -53,10 +53,13 @@ function stored({ executable, plan }, name, parity) {
   const { width, height } = executable.lowered.slots[slots[0]];
   const { texels } = executable.tensors.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
-  for (let row = 0; row < layout.layers * layout.groups; row++) {
+  for (let place = 0; place < layout.layers * layout.groups; place++) {
+    const [group, layer] = [Math.floor(place / layout.layers), place % layout.layers];
+    const spread = layout.spread && place < layout.groups * layout.layers - (layout.biasRow < 0 ? 0 : layout.layers);
+    const row = spread ? 32 * (group >> 2) + 4 * (group & 3) + 16 * (layer >> 2) + (layer & 3) : place;
     const first = (row % layout.layers) * layout.texels + Math.floor(row / layout.layers) * layout.texelsPerRow;
     for (let n = 0; n < layout.texelsPerRow; n++) {
-      const from = texelOf(layout, { width, height }, row, n) * 4;
+      const from = texelOf({ ...layout, spread: false }, { width, height }, place, n) * 4;
       data.set(texels.subarray(from, from + 4), (first + n) * 4);
     }
   }

@@ -62,16 +62,22 @@ def test_weights_of_each_output(browser_page: BrowserPage):
 
 
 @pytest.mark.parametrize("labels", ["index", "values"])
-@pytest.mark.parametrize("classes", [3, 10, 37])
-def test_softmax_with_weights_and_smoothing(browser_page: BrowserPage, classes: int, labels: str):
-    """Rows of one texel, of a few, and of so many that statistics take a draw of their own."""
+@pytest.mark.parametrize(
+    ("classes", "samples"),
+    [(3, 1), (10, 1), (37, 1), (37, 2), (70, 16), (258, 4), (300, 16)],
+)
+def test_softmax_with_weights_and_smoothing(
+    browser_page: BrowserPage, classes: int, samples: int, labels: str
+):
+    """Rows of one texel, of a few, and of so many that statistics take a draw of their own, several texels at once or one."""
+    device = {"rows": {"activation": 4, "weight": 4, "gradient": 8, "samples": samples}}
     weights = [round(0.2 + 0.1 * n, 1) for n in range(classes)]
     for options in (
         {"class_weights": weights},
         {"label_smoothing": 0.1},
         {"class_weights": weights, "label_smoothing": 0.3},
     ):
-        check(browser_page, ((4,), [dense(5, "tanh"), dense(classes)]), {"type": "softmax_cross_entropy", **options}, labels=labels)  # fmt: skip
+        check(browser_page, ((4,), [dense(5, "tanh"), dense(classes)]), {"type": "softmax_cross_entropy", **options}, labels=labels, device=device)  # fmt: skip
 
 
 QUICK = [DEVICES[index] for index in (2, 15)]

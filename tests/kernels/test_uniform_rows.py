@@ -114,7 +114,9 @@ def test_weights_of_eight_rows(
     browser_page: BrowserPage, can: bool, sizes: tuple[int, ...], net: dict[str, Any], device: dict[str, str]
 ):
     """Under SGD the fragments that make a gradient update 8 rows, so that none is stored unless it is clipped by its norm."""
-    kernels = check(browser_page, sizes, 37, "mse", device=EVERY | device, optimizer="sgd", batch_size=20, **net)
+    kernels = check(
+        browser_page, sizes, 37, "mse", device=EVERY | device, optimizer="sgd", batch_size=20, **net
+    )
     assert ({FORWARD, BACKWARD} <= kernels) == can
     assert any("update" in kernel for kernel in kernels) == ("clip" in net)
 

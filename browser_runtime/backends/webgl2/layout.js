@@ -6,9 +6,10 @@
 // on a multiple of 4 rows: the 4 channels of an input texel always meet 4 consecutive weight rows, and flattening costs nothing.
 // Plain: column texel n of group g lies at x = n, y = g. Folded, where rows are very short, weights have very few of them, or the matrix is longer
 // or wider than a texture: texel t = g * texelsPerRow + n lies at x = t mod width, y = floor(t / width), width a power of two.
-// Plain in quads, where each row group is a draw of its own (uniform_rows.js): two lines, so that its fragments fill quads of 2 x 2, which hold every other
-// of 8 column texels: a quad's loads lie near each other, and in one layer of weights whose row groups have 8 rows. Column texel n of group g lies at
-// x = 4 floor(n / 8) + 2 (n mod 2) + floor(n / 2) mod 2, y = 2 g + floor(n / 4) mod 2.
+// Plain in quads, where each row group is a draw of its own (uniform_rows.js): two lines, so that its fragments fill quads of 2 x 2, and the four of a
+// quad are neighbours, whose loads lie side by side. Column texel n of group g lies at x = 2 floor(n / 4) + n mod 2, y = 2 g + floor(n / 2) mod 2.
+// Spread weights, over 8 layers: a row group has the rows of two input texels that are 4 apart, so that those of neighbours lie in the same 4 layers. Row r
+// lies in layer r mod 4 + 4 (floor(r / 16) mod 2), in row group 4 floor(r / 32) + floor(r / 4) mod 4.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 
@@ -26,6 +27,7 @@
  * @property {number} texels in each layer
  * @property {number} biasRow -1 where there is none
  * @property {boolean} folded
+ * @property {boolean} spread
  * @property {1|2} lines of a plain texture that a row group covers: two where it lies in quads
  */
 
@@ -35,28 +37,32 @@ export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => cei
 /** A batch's rows are padded to a multiple of this: whole row groups whatever R is, and as many samples as kernels take at once. */
 export const ROW_ALIGNMENT = 16;
 
+export const SPREAD_LAYERS = 8;
+/** Rows of the 8 texels whose rows share row groups where weights are spread. */
+const SPREAD_ROWS = 32;
+
 /** Fragments run in quads of 2 x 2, so a texture one texel wide would idle half of them; a renderer on the CPU shares out lines of quads to its threads. */
 const NARROW = 4;
 
 /**
- * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean, lines?: 1|2}} matrix `bias` is given for
- *   weights; of two lines it must fit a texture
+ * @param {{rows: number, columns: number, layers: number, pixels?: number, blocks?: number, bias?: boolean, lines?: 1|2, spread?: boolean}} matrix
+ *   `bias` is given for weights; of two lines it must fit a texture; spread it has 8 layers
  * @param {number} maxSize MAX_TEXTURE_SIZE
  * @returns {Layout}
  */
-export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias, lines = 1 }, maxSize) {
+export function layoutOf({ rows, columns, layers, pixels = 1, blocks = 1, bias, lines = 1, spread = false }, maxSize) {
   const channels = columns / pixels;
   const texelsPerPixel = ceilDiv(channels, 4);
   const texelsPerRow = pixels * texelsPerPixel;
   const blockRows = rows / blocks;
   const blockStride = bias === undefined ? blockRows : roundUp(blockRows, 4);
-  const allRows = blocks * blockStride;
+  const allRows = roundUp(blocks * blockStride, spread ? SPREAD_ROWS : 1);
   // The bias starts past the rows that the last block's 4-row reads may touch.
   const biasRow = bias ? roundUp(allRows, layers) : -1;
   const groups = ceilDiv(bias ? biasRow + 1 : allRows, layers);
   const folded = lines === 1 && (texelsPerRow < NARROW || (bias !== undefined && groups < NARROW) || texelsPerRow > maxSize || groups > maxSize);
   return {
-    rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded, lines,
+    rows, blockRows, blockStride, columns, channels, texelsPerPixel, layers, texelsPerRow, groups, texels: groups * texelsPerRow, biasRow, folded, spread, lines,
   };
 }
 
@@ -93,7 +99,7 @@ export function extent(layout, maxSize) {
 /** The texels that a tensor takes of a place whose lines are so wide, from its corner on. @param {Extents} layout @param {number} width */
 export function filled({ texels, texelsPerRow, groups, folded, lines }, width) {
   if (folded) return { width: Math.min(width, texels), height: ceilDiv(texels, width) };
-  return { width: lines === 1 ? texelsPerRow : 4 * ceilDiv(texelsPerRow, 8), height: groups * lines };
+  return { width: lines === 1 ? texelsPerRow : 2 * ceilDiv(texelsPerRow, 4), height: groups * lines };
 }
 
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
@@ -124,11 +130,12 @@ export function rowsPerFragment(wanted, maxDrawBuffers, { outputs = 1, extra = 0
  * Where a row's column texel stands among the texels of a texture array.
  * @param {Layout} layout @param {{width: number, height: number}} texture @param {number} row @param {number} [n]
  */
-export function texelOf({ layers, texelsPerRow, folded, lines }, { width, height }, row, n = 0) {
-  const group = Math.floor(row / layers);
-  const [x, y] = lines === 1 ? [n, group] : [4 * (n >> 3) + 2 * (n & 1) + ((n >> 1) & 1), 2 * group + ((n >> 2) & 1)];
+export function texelOf({ layers, texelsPerRow, folded, spread, lines }, { width, height }, row, n = 0) {
+  const group = spread ? 4 * Math.floor(row / SPREAD_ROWS) + ((row >> 2) & 3) : Math.floor(row / layers);
+  const layer = spread ? (row & 3) + 4 * ((row >> 4) & 1) : row % layers;
+  const [x, y] = lines === 1 ? [n, group] : [2 * (n >> 2) + (n & 1), 2 * group + ((n >> 1) & 1)];
   const texel = folded ? group * texelsPerRow + n : y * width + x;
-  return (row % layers) * width * height + texel;
+  return layer * width * height + texel;
 }
 
 /**

@@ -1,5 +1,5 @@
 // Regions: which parameters share a texture, one below the other, so that the draws that update them are one render pass. Pure arithmetic.
-import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, stackedSize } from "./layout.js";
+import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, SPREAD_LAYERS, stackedSize } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
@@ -22,7 +22,7 @@ export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kern
 /**
  * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin.
  * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
- * @param {Set<string>} wide whose fragments write as many rows as those of a stored gradient where they can, so that no gradient is stored
+ * @param {Set<string>} wide which are spread where their fragments may write 8 rows, as many as those of a stored gradient, so that none is stored
  * @returns {Laid[][]}
  */
 export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, wide) {
@@ -32,8 +32,9 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
     return rows * ceilDiv(columns, 4);
   };
   const laid = (/** @type {Parameter} */ parameter) => {
-    const layers = rowsPerFragment(wide.has(parameter.tensor) ? wanted.gradient : wanted.weight, maxDrawBuffers, { outputs });
-    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias }, maxTextureSize) };
+    const spread = wide.has(parameter.tensor) && SPREAD_LAYERS * outputs <= maxDrawBuffers;
+    const layers = spread ? SPREAD_LAYERS : rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });
+    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias, spread }, maxTextureSize) };
   };
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));

@@ -109,10 +109,11 @@ function domainText({ domain, width, y = 0 }) {
     : domain.lines === 1
       ? `return ivec2(${line}, int(gl_FragCoord.x));`
       : // Those past a row's last texel repeat that one.
-        `int x = int(gl_FragCoord.x), y = ${line}; return ivec2(y >> 1, min((x >> 2 << 3) | ((y & 1) << 2) | ((x & 1) << 1) | (x >> 1 & 1), ${domain.texelsPerRow - 1}));`;
+        `int x = int(gl_FragCoord.x), y = ${line}; return ivec2(y >> 1, min((x >> 1 << 2) | ((y & 1) << 1) | (x & 1), ${domain.texelsPerRow - 1}));`;
   return [
     `#define ROWS ${domain.layers}`,
     `#define EACH_ROW(F) ${rows.join(" ")}`,
+    `#define ROW_OF(group, i) (${domain.spread ? "((group) >> 2 << 5) + (((group) & 3) << 2) + ((i) >> 2 << 4) + ((i) & 3)" : "(group) * ROWS + (i)"})`,
     `#define TEXELS_PER_ROW ${domain.texelsPerRow}`,
     `#define COLUMNS ${domain.columns}`,
     `#define CHANNELS ${domain.channels}`,
@@ -159,10 +160,10 @@ const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, unif
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
 function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float" }, { format, fetch }) {
-  const { folded, layers, lines, texelsPerRow } = layout;
+  const { folded, layers, lines, spread, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
-  const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 3 << 2) | ((n & 1) << 1) | (n >> 1 & 1), base + (n >> 2 & 1));";
+  const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 2 << 1) | (n & 1), base + (n >> 1 & 1));";
   const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : plain;
   // Texels, or lines, from a row group to the next one.
   const stride = folded ? texelsPerRow : lines;
@@ -177,9 +178,9 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
   return [
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
-    `#define ${name}_layer(row) ((row) & ${layers - 1})`,
+    `#define ${name}_layer(row) (${spread ? "((row) & 3) | ((row) >> 2 & 4)" : `(row) & ${layers - 1}`})`,
     `#define ${name}_group(group) ((group)${stride === 1 ? "" : ` * ${stride}`}${origin === 0 ? "" : ` + ${origin}`})`,
-    `#define ${name}_base(row) ${name}_group(((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)})`,
+    `#define ${name}_base(row) ${name}_group(${spread ? "((row) >> 5 << 2) | ((row) >> 2 & 3)" : `((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}`})`,
     `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
     `#define ${name}_Row ivec2`,
     `#define ${name}_Column int`,

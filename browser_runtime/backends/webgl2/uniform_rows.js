@@ -56,15 +56,14 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
     const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
     const part = partOf(operand.texels);
     const large = rows * operand.values * result.values >= uniform.products && result.texels >= uniform.texels;
-    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 4 * Math.ceil(result.texels / 8)) <= maxTextureSize;
+    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
     if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
   }
   return found;
 }
 
 /**
- * Weights all of whose products are among these. Their fragments may write 8 rows: where input gradients take rows from textures, neighbours in a quad
- * would load from different layers, which costs twice.
+ * Weights all of whose products are among these, which therefore may be spread: what the quads of such products load lies in 4 of their 8 layers.
  * @param {Phase} phase @param {Map<string, UniformProduct>} products @returns {Set<string>}
  */
 export function uniformWeights({ groups }, products) {

@@ -1,5 +1,7 @@
 // Losses, their gradients and the accuracy: alone, or as the end of a draw that makes the logits.
-import { ACTIVATIONS, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
+import { samplesFor } from "../fragment_rows.js";
+import { ROW_ALIGNMENT } from "../layout.js";
+import { ACTIVATIONS, atOnce, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 
 /** @import { Layout } from "../layout.js" */
 /** @import { Lowering } from "../lowering.js" */
@@ -8,6 +10,9 @@ import { ACTIVATIONS, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 const LOSSES = { bce: "BCE", mse: "MSE", softmax_cross_entropy: "SOFTMAX_CROSS_ENTROPY", mae: "MAE", huber: "HUBER", hinge: "HINGE" };
 /** @type {Record<string, string>} */
 const LABELS = { index: "LABELS_INDEX", values: "LABELS_VALUES" };
+
+/** Texels of a row that its fragment fetches at once, at most: more leave the registers. */
+const TEXELS_AT_ONCE = 8;
 
 /** Texels of a row up to which each column's fragment reads the whole row, rather than a draw of its own once. */
 const SHORT_ROW = 8;
@@ -65,7 +70,7 @@ export const kernels = {
     const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
     const statistics = lowering.draw("softmax_rows", {
       trips,
-      defines: { BLOCK, ...defines },
+      defines: { BLOCK, ...atOnce("TEXEL", Math.min(TEXELS_AT_ONCE, samplesFor(lowering.wanted.samples ?? ROW_ALIGNMENT, lowering.batchRows * texelsPerRow))), ...defines },
       reads: [logits, ...reads],
       writes: [...(dz ? [lowering.write("S", rows.name)] : []), ...rest],
       domain: rows.layout,
