@@ -1,6 +1,7 @@
 // texelgrad: the public module. GL runs in a Worker, so that the page that trains stays responsive; without OffscreenCanvas, or inside a
 // Worker already, it runs here.
 import { EngineError } from "./errors.js";
+import { validateSpec } from "./nn/spec.js";
 import { FIRST_LOSSES } from "./train/progress.js";
 import { connect } from "./train/remote.js";
 
@@ -86,8 +87,9 @@ export async function probe(options = {}) {
 export async function compile(spec, options) {
   checkOptions(options ?? {}, OPTIONS);
   const { data, backend, initialWeights, allowSoftware = true, signal } = options ?? {};
-  const engine = await engineFor(options ?? {});
-  return engine.compile({ ...spec, ...(backend && { backend }) }, { data, initialWeights, allowSoftware, signal });
+  const engine = engineFor(options ?? {});
+  const validated = validateSpec({ ...spec, ...(backend && { backend }) }); // while the engine starts
+  return (await engine).compile(validated, { data, initialWeights, allowSoftware, signal });
 }
 
 /**

@@ -13,6 +13,9 @@ export const RESERVED = [INPUT, "x", "target", "loss", "correct"];
 /** What an input may not be called: a data set's targets and weights of rows are besides. */
 const NO_INPUTS = [...RESERVED, "y", "w"];
 
+/** The tensor of what each row counts for; no layer can be called so. */
+export const ROW_WEIGHT = "row.weight";
+
 /**
  * What a caller gave for the inputs, by name. @template T
  * @param {ModelInput} input @param {T|Record<string, T>} given @returns {Record<string, T>}

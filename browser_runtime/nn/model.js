@@ -2,7 +2,7 @@
 import { EngineError } from "../errors.js";
 import { activations } from "./activations.js";
 import { Graph, size } from "./graph.js";
-import { arrayOf, checkNames, fieldOf, RESERVED, shapesOf } from "./inputs.js";
+import { arrayOf, checkNames, fieldOf, RESERVED, ROW_WEIGHT, shapesOf } from "./inputs.js";
 import { lossOptions, lossType } from "./losses.js";
 import { layerTypes } from "./layers/index.js";
 
@@ -25,8 +25,7 @@ import { layerTypes } from "./layers/index.js";
  * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number, moves: boolean}} Buffer
  */
 
-/** The tensor of what each row counts for; no layer can be called so. */
-export const ROW_WEIGHT = "row.weight";
+
 
 /**
  * Which of the two ways of a convolution is taken: shifted products, or one product with what the windows hold ("im2col"). With what both would
@@ -58,8 +57,8 @@ export class Model {
     this.parameters = [];
     /** In the order of the layers. @type {Buffer[]} */
     this.buffers = [];
-    /** Of each input tensor whose numbers are looked up: how many there are to look up at least. @type {Record<string, number>} */
-    this.lookups = Object.create(null); // an input may be called as what every object has
+    /** Of each input tensor whose numbers are looked up: how many there are to look up at least. @type {Map<string, number>} */
+    this.lookups = new Map();
     /** Rows that a batch must have at least. */
     this.leastRows = 1;
     /** Tensor of the last layer's output. */

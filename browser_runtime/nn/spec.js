@@ -209,7 +209,7 @@ function betweenShapes(spec, faults) {
     const { graph, lookups, output, outputShape, parameters } = buildModel(spec, { training: true });
     const fault = (/** @type {string} */ field, /** @type {unknown} */ value, /** @type {string} */ message) => faults.push({ field, value, message });
     const { normalize } = spec.data;
-    if (normalize !== "none" && Object.keys(shapesOf(spec.model.input)).every((name) => arrayOf(name) in lookups)) {
+    if (normalize !== "none" && Object.keys(shapesOf(spec.model.input)).every((name) => lookups.has(arrayOf(name)))) {
       fault("data.normalize", normalize, "would change the numbers that embedding looks up; legal: none");
     }
     initFaults(spec, parameters, fault);

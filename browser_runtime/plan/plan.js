@@ -1,8 +1,8 @@
 // The plan: what a training run computes, phase by phase, over logical tensors. Pure data, the same for all backends but for the convolutions' algorithms.
 import { optimizers } from "../nn/optimizers.js";
 import { asksFor } from "../nn/metrics.js";
-import { arrayOf, shapesOf } from "../nn/inputs.js";
-import { appendAccuracy, appendLoss, buildModel, ROW_WEIGHT } from "../nn/model.js";
+import { arrayOf, ROW_WEIGHT, shapesOf } from "../nn/inputs.js";
+import { appendAccuracy, appendLoss, buildModel } from "../nn/model.js";
 import { differentiate, GRADIENT_NORM } from "./autodiff.js";
 import { fuse } from "./fuse.js";
 import { recompute } from "./recompute.js";
@@ -27,7 +27,7 @@ import { recompute } from "./recompute.js";
  * @property {string[]} states the optimizer's state tensors kept beside each parameter
  * @property {Buffer[]} buffers what steps keep and do not train
  * @property {number} leastRows that a batch must have
- * @property {Record<string, number>} lookups of each input tensor whose numbers are looked up: how many there are to look up at least
+ * @property {Map<string, number>} lookups of each input tensor whose numbers are looked up: how many there are to look up at least
  * @property {number[]} outputShape @property {string} output
  * @property {Record<string, number[]>} fed what comes with the data, and the shape of a row of it as held: inputs, target, and weights of rows where there are some
  * @property {({layer: string} & import("../nn/model.js").Choice)[]} convolutions which algorithm each takes and what both would cost; none where nobody chose

@@ -52,7 +52,7 @@ export function normalizationsOf(spec, { lookups }, given) {
     const field = spec.predict ? "predict" : "data.normalize";
     throw new EngineError("data_invalid", `initialWeights: ${field} needs the weights of a trained model`, { field: "initialWeights" });
   }
-  const inputs = Object.entries(shapesOf(spec.model.input)).filter(([name]) => !(arrayOf(name) in lookups));
+  const inputs = Object.entries(shapesOf(spec.model.input)).filter(([name]) => !lookups.has(arrayOf(name)));
   const needed = inputs.flatMap(([name]) => tensorNamesOf(name));
   const missing = needed.filter((name) => !tensors[name]);
   if (missing.length === needed.length) return {};

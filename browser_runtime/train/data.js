@@ -141,7 +141,7 @@ export function targetCheck(spec, labels, outputs) {
  * @returns {Feed[]}
  */
 export function feedsOf(spec, { lookups, outputShape }, { x, y }, labels) {
-  const inputs = Object.entries(x).map(([name, source]) => ({ tensor: arrayOf(name), source, check: inputCheck(dataField(name), lookups[arrayOf(name)]) }));
+  const inputs = Object.entries(x).map(([name, source]) => ({ tensor: arrayOf(name), source, check: inputCheck(dataField(name), lookups.get(arrayOf(name))) }));
   return [...inputs, { tensor: "target", source: y, check: targetCheck(spec, labels, size(outputShape)) }];
 }
 

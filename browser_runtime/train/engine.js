@@ -1,7 +1,9 @@
 // Engine: a device and its sessions, in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
 import { Device } from "../backends/webgl2/device.js";
-import { Session } from "./session.js";
+import { Executable } from "../backends/webgl2/executable.js";
+
+/** @import { Planned } from "./planning.js" */
 
 export class Engine {
   /**
@@ -10,8 +12,9 @@ export class Engine {
    */
   static async create({ shaderUrl, device = {} }) {
     // While the context is made.
+    const sessions = loadSessions();
     const shaders = fetchShaders(shaderUrl);
-    shaders.catch(() => {}); // awaited below, unless there is no context
+    for (const loading of [sessions, shaders]) loading.catch(() => {}); // awaited later, unless there is no context
     const made = new Device({}, device);
     try {
       made.shaders = await shaders;
@@ -19,12 +22,13 @@ export class Engine {
       made.dispose();
       throw error;
     }
-    return new Engine(made);
+    return new Engine(made, sessions);
   }
 
-  /** @param {Device} device */
-  constructor(device) {
+  /** @param {Device} device @param {ReturnType<typeof loadSessions>} [sessions] */
+  constructor(device, sessions = loadSessions()) {
     this.device = device;
+    this.sessions = sessions;
   }
 
   probe() {
@@ -33,18 +37,27 @@ export class Engine {
   }
 
   /**
-   * @param {any} spec
-   * @param {{data: any, initialWeights?: any, allowSoftware?: boolean, signal?: AbortSignal}} options
+   * @param {Planned} planned for this device
+   * @param {{data: any, initialWeights?: any, signal?: AbortSignal}} options
    */
-  async compile(spec, { allowSoftware = true, ...options }) {
-    const { renderer, software } = this.device.record;
-    if (software && !allowSoftware) {
-      throw new EngineError("software_refused", `the renderer is ${renderer}, which draws on the CPU, and this job does not allow that (allow_software)`, {
-        field: "allow_software",
-      });
+  async compile(planned, options) {
+    options.signal?.throwIfAborted();
+    const executable = new Executable(this.device, planned.lowered);
+    try {
+      const { Session } = await this.sessions;
+      return await Session.compile(executable, planned, options);
+    } catch (error) {
+      executable.dispose();
+      throw error;
     }
-    return Session.compile(this.device, spec, options);
   }
+}
+
+/** Most modules are those of sessions: they load while the context is made and the first programs are compiled. */
+async function loadSessions() {
+  return import("./session.js").catch((cause) => {
+    throw new EngineError("internal", `a module of the engine can't be loaded: ${cause.message}`, { cause });
+  });
 }
 
 /** @param {string} url @returns {Promise<Record<string, string>>} path below shaders/ -> text */

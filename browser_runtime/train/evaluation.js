@@ -1,8 +1,7 @@
 // Evaluation: what a session's network makes of rows that it does not train on: loss and metrics, or its outputs.
 import { EngineError } from "../errors.js";
 import { size } from "../nn/graph.js";
-import { ROW_WEIGHT } from "../nn/model.js";
-import { arrayOf, dataField, mapValues, named } from "../nn/inputs.js";
+import { arrayOf, dataField, mapValues, named, ROW_WEIGHT } from "../nn/inputs.js";
 import { byName, checkArray, checkInputs, checkShapes, checkSources, feedsOf, numberCheck, readFeeds } from "./data.js";
 import { normalizedInputs } from "./normalization.js";
 import { checkRowWeights, checkRowWeightValues } from "./row_weights.js";
@@ -80,7 +79,7 @@ export async function predict(session, given) {
   const data = new Float32Array(rows * outputs);
   /** @type {Feed[]} */
   const feeds = Object.entries(normalizedInputs(normalizations, mapValues(x, buffered))).map(([name, source]) => {
-    return { tensor: arrayOf(name), source, check: numberCheck(dataField(name, "x"), plan.lookups[arrayOf(name)]) };
+    return { tensor: arrayOf(name), source, check: numberCheck(dataField(name, "x"), plan.lookups.get(arrayOf(name))) };
   });
   for (let first = 0; first < rows; first += stage) {
     const count = Math.min(stage, rows - first);

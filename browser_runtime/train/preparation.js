@@ -22,7 +22,7 @@ export async function prepare(spec, { lookups, outputShape }, { x, y }, labels, 
   const fitted = {};
   if (normalize === "none" || normalize === "inherit") return { ...rows, fitted };
   for (const [name, source] of Object.entries(x)) {
-    if (!(arrayOf(name) in lookups)) fitted[name] = await fit(normalize, source, rows.train, inputCheck(dataField(name)), signal);
+    if (!lookups.has(arrayOf(name))) fitted[name] = await fit(normalize, source, rows.train, inputCheck(dataField(name)), signal);
   }
   return { ...rows, fitted };
 }

@@ -1,6 +1,7 @@
 // Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
 import { EngineError } from "../errors.js";
-import { eachInput, mapValues } from "../nn/inputs.js";
+import { eachInput, mapValues, shapesOf } from "../nn/inputs.js";
+import { planSession } from "./planning.js";
 import { owned, posted, readRows } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
@@ -23,14 +24,12 @@ export async function connect({ shaderUrl, thread, device }) {
   const canWork = typeof Worker === "function" && typeof OffscreenCanvas === "function" && typeof globalThis.document === "object";
   if (thread === "worker" && !canWork) throw new EngineError("spec_invalid", "options.thread: worker needs a page with Worker and OffscreenCanvas; legal here: auto, inline", { field: "options.thread" });
   const channel = thread === "inline" || !canWork ? await inlineChannel() : workerChannel();
-  const engine = new EngineProxy(channel);
   try {
-    await channel.send("create", { shaderUrl, device });
+    return new EngineProxy(channel, await channel.send("create", { shaderUrl, device }), device);
   } catch (error) {
     channel.close();
     throw error;
   }
-  return engine;
 }
 
 /** The other side's messages, to whoever waits for them. */
@@ -162,9 +161,11 @@ async function inlineChannel() {
 }
 
 export class EngineProxy {
-  /** @param {Channel} channel */
-  constructor(channel) {
+  /** @param {Channel} channel @param {DeviceRecord} record @param {DeviceOptions} device what was chosen for it */
+  constructor(channel, record, device) {
     this.channel = channel;
+    this.record = record;
+    this.device = device;
   }
 
   /** Calls back once the context is lost. @param {() => void} callback */
@@ -185,16 +186,23 @@ export class EngineProxy {
   }
 
   /**
-   * @param {any} spec
+   * @param {any} spec validated
    * @param {{data?: Data, initialWeights?: Weights|Uint8Array, allowSoftware: boolean, signal?: AbortSignal}} options
    */
-  async compile(spec, { data, initialWeights, allowSoftware, signal }) {
+  async compile(spec, { data: given, initialWeights, allowSoftware, signal }) {
+    const { renderer, software } = this.record;
+    if (software && !allowSoftware) {
+      throw new EngineError("software_refused", `the renderer is ${renderer}, which draws on the CPU, and this job does not allow that (allow_software)`, {
+        field: "allow_software",
+      });
+    }
+    const { planned, data } = planSession(spec, given, this.record, this.device);
     /** @type {number[]} */
     const offers = [];
-    const input = spec?.model?.input;
-    const offered = this.channel.offerAll(input, data, offers);
+    const { input } = spec.model;
+    const offered = this.channel.offerAll(shapesOf(input), data, offers);
     try {
-      const args = { spec, data: offered, initialWeights, allowSoftware };
+      const args = { planned, data: offered, initialWeights };
       const { session, state, normalization } = await this.channel.send("compile", args, { signal });
       return new SessionProxy(this.channel, session, state, normalization, input, offers);
     } catch (error) {

@@ -1,8 +1,9 @@
 // Serve: the engine's side of the messages of remote.js, in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
-import { eachInput, mapValues } from "../nn/inputs.js";
+import { eachInput, mapValues, shapesOf } from "../nn/inputs.js";
 import { Engine } from "./engine.js";
 
+/** @import { ModelInput } from "../nn/inputs.js" */
 /** @import { Session } from "./session.js" */
 
 /**
@@ -36,14 +37,14 @@ export function serve(post) {
     };
   }
 
-  /** @param {any} spec @param {any} x */
-  const remoteInputs = (spec, x) => eachInput(spec?.model?.input, x, remoteSource);
+  /** @param {ModelInput} input @param {any} x */
+  const remoteInputs = (input, x) => eachInput(input, x, remoteSource);
 
-  /** @param {any} spec @param {any} data @returns {any} */
-  const remoteSources = (spec, data) => {
+  /** @param {ModelInput} input @param {any} data @returns {any} */
+  const remoteSources = (input, data) => {
     if (!data) return data;
     const { x, ...others } = data;
-    return { x: remoteInputs(spec, x), ...mapValues(others, remoteSource) };
+    return { x: remoteInputs(input, x), ...mapValues(others, remoteSource) };
   };
 
   /** @type {Record<string, (args: any, call: number) => any>} */
@@ -59,16 +60,16 @@ export function serve(post) {
       sessions.clear();
       engine.device.dispose();
     },
-    async compile({ spec, data, initialWeights, allowSoftware }, call) {
-      const sources = remoteSources(spec, data);
-      const session = await engine.compile(spec, { data: sources, initialWeights, allowSoftware, signal: cancels.get(call)?.signal });
+    async compile({ planned, data, initialWeights }, call) {
+      const sources = remoteSources(shapesOf(planned.spec.model.input), data);
+      const session = await engine.compile(planned, { data: sources, initialWeights, signal: cancels.get(call)?.signal });
       sessions.set(++nextSession, session);
       return { session: nextSession, state: stateOf(session), normalization: session.normalizationRecord };
     },
     run: ({ session, steps }, call) =>
       get(session).run({ steps, signal: cancels.get(call)?.signal, onTelemetry: (points) => post({ call, points, state: stateOf(get(session)) }) }),
-    evaluate: ({ session, data }) => get(session).evaluate(remoteSources(get(session).spec, data)),
-    predict: ({ session, x }) => get(session).predict(remoteInputs(get(session).spec, x)),
+    evaluate: ({ session, data }) => get(session).evaluate(remoteSources(get(session).spec.model.input, data)),
+    predict: ({ session, x }) => get(session).predict(remoteInputs(get(session).spec.model.input, x)),
     getWeights: ({ session }) => get(session).getWeights(),
     setWeights: ({ session, weights }) => get(session).setWeights(weights),
     weightsFile: ({ session }) => get(session).weightsFile(),

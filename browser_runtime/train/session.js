@@ -1,20 +1,14 @@
 // Session: one training run on one device, compiled once and replayed. Runs in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
 import { size } from "../nn/graph.js";
-import { ROW_WEIGHT } from "../nn/model.js";
-import { validateSpec } from "../nn/spec.js";
-import { Executable } from "../backends/webgl2/executable.js";
-import { lower } from "../backends/webgl2/lower.js";
+import { ROW_WEIGHT } from "../nn/inputs.js";
 import { beginning, normalizationsOf } from "./beginning.js";
 import { encodeCheckpoint, restoreCheckpoint } from "./checkpoint.js";
-import { Batches, byName, checkArray, checkSources, feedsOf } from "./data.js";
-import { diagnose } from "./diagnostics.js";
-import { planFor } from "./estimate.js";
+import { Batches, feedsOf } from "./data.js";
 import { evaluate, predict } from "./evaluation.js";
 import { feederFor } from "./feeder.js";
 import { normalizationRecord, normalizationTensors, normalizedInputs } from "./normalization.js";
 import { Pipeline } from "./pipeline.js";
-import { placeholder, withoutTraining } from "./predicting.js";
 import { prepare } from "./preparation.js";
 import { Progress } from "./progress.js";
 import { scaledRowWeights, sumOf } from "./row_weights.js";
@@ -25,67 +19,47 @@ import { train } from "./training.js";
 import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
+/** @import { Executable } from "../backends/webgl2/executable.js" */
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Data, Feed, NamedData } from "./data.js" */
 /** @import { Normalizations } from "./normalization.js" */
 /** @import { Point } from "./pipeline.js" */
+/** @import { Planned } from "./planning.js" */
 /** @import { RunRecord } from "./run_record.js" */
 /** @import { Weights } from "./weights.js" */
 
 export class Session {
   /**
-   * Validates, plans, and compiles while the data and the initial weights are uploaded.
-   * @param {Device} device
-   * @param {any} input the job spec
-   * @param {{data?: Data, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options `data` may be left out
-   *   where the spec only predicts
+   * Uploads the data and the initial weights while the programs are compiled.
+   * @param {Executable} executable of what was planned
+   * @param {Planned} planned
+   * @param {{data: NamedData, initialWeights?: Weights|Uint8Array, signal?: AbortSignal}} options
    */
-  static async compile(device, input, { data: given, initialWeights, signal }) {
+  static async compile(executable, { spec, plan, rows, labels, ms }, { data, initialWeights, signal }) {
     const started = performance.now();
-    const validated = validateSpec(input);
-    const spec = validated.predict ? withoutTraining(validated) : validated;
-    if (!given && !spec.predict) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
-    const data = given ? byName(spec, given) : placeholder(spec);
-    checkSources(spec, data.x);
-    checkArray("data.y", data.y);
-    if (data.weight !== undefined) checkArray("data.weight", data.weight);
-    const { plan, rows, labels } = planFor(spec, data, device.record, device.convolution);
-    const lowered = lower(plan, device.record, rows, device.rows);
-    signal?.throwIfAborted();
-    const executable = new Executable(device, lowered);
-    let compiled = 0;
-    executable.compiled.then(() => (compiled = performance.now()), () => {});
-    const planned = performance.now();
-    /** @type {Session|undefined} */
-    let session;
-    try {
-      /** @type {NamedData} */
-      const read = { x: {}, y: await nearby(data.y) };
-      for (const [name, source] of Object.entries(data.x)) read.x[name] = await nearby(source);
-      const prepared = await prepare(spec, plan, read, labels, signal);
-      const weights = data.weight && (await scaledRowWeights(data.weight, prepared.train, prepared.validation, signal));
-      const normalizations = spec.data.normalize === "inherit" ? normalizationsOf(spec, plan, initialWeights) : prepared.fitted;
-      session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalizations, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
-      await session.upload(signal);
-      const begun = beginning(plan, spec, initialWeights);
-      session.setWeights(begun ?? session.initialWeights());
-      if (!begun) {
-        session.given = null; // the seed gives them again
-        session.lacksWeights = spec.fine_tune !== null;
-      }
-      const uploaded = performance.now();
-      await executable.compiled;
-      device.check();
-      session.timings.compileMs = compiled - started;
-      session.timings.uploadMs = uploaded - planned;
-      signal?.throwIfAborted();
-      return session;
-    } catch (error) {
-      if (session) session.dispose();
-      else executable.dispose();
-      throw error;
+    const { device } = executable;
+    /** @type {NamedData} */
+    const read = { x: {}, y: await nearby(data.y) };
+    for (const [name, source] of Object.entries(data.x)) read.x[name] = await nearby(source);
+    const prepared = await prepare(spec, plan, read, labels, signal);
+    const weights = data.weight && (await scaledRowWeights(data.weight, prepared.train, prepared.validation, signal));
+    const normalizations = spec.data.normalize === "inherit" ? normalizationsOf(spec, plan, initialWeights) : prepared.fitted;
+    const session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalizations, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
+    await session.upload(signal);
+    const begun = beginning(plan, spec, initialWeights);
+    session.setWeights(begun ?? session.initialWeights());
+    if (!begun) {
+      session.given = null; // the seed gives them again
+      session.lacksWeights = spec.fine_tune !== null;
     }
+    const uploaded = performance.now();
+    await executable.compiled;
+    device.check();
+    session.timings.compileMs = ms + executable.compileMs;
+    session.timings.uploadMs = uploaded - started;
+    signal?.throwIfAborted();
+    return session;
   }
 
   /**
@@ -267,6 +241,8 @@ export class Session {
    */
   async diagnose(level = "basic") {
     this.idle("diagnose");
+    const { diagnose } = await import("./diagnostics.js");
+    this.idle("diagnose"); // a run may have begun meanwhile
     return diagnose(this, level);
   }
 

@@ -56,7 +56,8 @@ export async function train(session, target, { onTelemetry, signal }) {
         await land();
         await takeIn();
         timings.firstStepMs = performance.now() - started;
-        executable.compileRest();
+        // A task later: whoever took one step has its end first.
+        setTimeout(() => executable.compileRest());
       }
       // What a validation says may end the run: no step is taken before it is known.
       const most = pipeline.waits && pipeline.justValidated ? 1 : IN_FLIGHT;

@@ -1,6 +1,7 @@
 // budget_page.js: counts what the engine asks of WebGL, by wrapping the context's prototype.
 import { estimate } from "../../browser_runtime/texelgrad.js";
 import { Engine } from "../../browser_runtime/train/engine.js";
+import { compileOn } from "./sessions.js";
 
 export { estimate };
 
@@ -63,7 +64,7 @@ export async function measure(spec, x, y, { warmup, steps, more, chunk, device }
   const idle = { ...engine.device.live };
   const { counts, seen, restore } = wrap();
   try {
-    const session = await engine.compile(spec, { data: { x, y } });
+    const session = await compileOn(engine, spec, { data: { x, y } }, device);
     const compiled = { live: { ...engine.device.live }, textureBytes: seen.textureBytes };
     // What one flight of steps costs, telemetry and validation not counted.
     /** @type {{count: number, calls: Counts, passes: number}[]} */

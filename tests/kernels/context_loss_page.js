@@ -1,8 +1,10 @@
 // context_loss_page.js: loses the GPU process between a step and a read, then asks the session for all that it can read.
 import { Engine } from "../../browser_runtime/train/engine.js";
-import { Session } from "../../browser_runtime/train/session.js";
+import { compileOn } from "./sessions.js";
 
 const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
+
+/** @import { Session } from "../../browser_runtime/train/session.js" */
 
 /** What reads the device, or asks it whether programs are compiled. @type {Record<string, (session: Session, x: any, y: any) => any>} */
 const reads = {
@@ -17,7 +19,7 @@ const reads = {
   compile({ device, spec }, x, y) {
     const other = structuredClone(spec);
     other.model.layers[0].units += 4; // so that no program is there already
-    return Session.compile(device, other, { data: { x, y } });
+    return compileOn(new Engine(device), other, { data: { x, y } });
   },
   rows({ executable, plan }) {
     const rows = [...plan.phases.train.tensors].find(([, { kind }]) => kind === "rows");
@@ -59,7 +61,7 @@ const losses = {
  */
 export async function readAfterLoss(spec, x, y, { read, loss, killUrl = "" }) {
   const engine = await Engine.create({ shaderUrl: SHADERS });
-  const session = await engine.compile(spec, { data: { x, y } });
+  const session = await compileOn(engine, spec, { data: { x, y } });
   await session.run({ steps: 3 });
   let points = 0;
   const handOver = session.progress.handOver.bind(session.progress);

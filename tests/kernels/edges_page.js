@@ -2,7 +2,8 @@
 import { compile as compilePublic, estimate } from "../../browser_runtime/texelgrad.js";
 import { Device } from "../../browser_runtime/backends/webgl2/device.js";
 import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
-import { Session } from "../../browser_runtime/train/session.js";
+import { Engine } from "../../browser_runtime/train/engine.js";
+import { compileOn } from "./sessions.js";
 
 const bundle = async () => (await fetch(new URL("../../shaders/bundle.json", import.meta.url))).json();
 
@@ -12,9 +13,9 @@ export async function restoreElsewhere(spec, x, y, file, edit) {
   const first = new Device(shaders);
   const second = new Device(edit ? { ...shaders, [file]: shaders[file].replace(...edit) } : shaders);
   try {
-    const one = await Session.compile(first, spec, { data: { x, y } });
+    const one = await compileOn(new Engine(first), spec, { data: { x, y } });
     await one.run({ steps: 3 });
-    const other = await Session.compile(second, spec, { data: { x, y } });
+    const other = await compileOn(new Engine(second), spec, { data: { x, y } });
     return other.restore(one.checkpoint());
   } finally {
     first.dispose();
@@ -26,7 +27,7 @@ export async function restoreElsewhere(spec, x, y, file, edit) {
 export async function validateInParts(spec, x, y) {
   const device = new Device(await bundle());
   try {
-    const session = await Session.compile(device, spec, { data: { x, y } });
+    const session = await compileOn(new Engine(device), spec, { data: { x, y } });
     const { executable } = session;
     executable.sizes = { ...executable.sizes, stage: 16, evaluateSlots: 1 };
     /** @type {any[]} */
@@ -79,7 +80,7 @@ export async function listenersLeft(spec, x, y) {
 export async function paddingAfterInfinity(spec, x, y, name) {
   const device = new Device(await bundle());
   try {
-    const session = await Session.compile(device, spec, { data: { x, y } });
+    const session = await compileOn(new Engine(device), spec, { data: { x, y } });
     const weights = session.getWeights();
     weights[name].data[0] = Infinity;
     session.setWeights(weights);

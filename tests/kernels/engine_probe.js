@@ -3,6 +3,7 @@ import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
 import { writeScalars } from "../../browser_runtime/nn/optimizers.js";
 import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
+import { compileOn } from "./sessions.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
 
@@ -34,7 +35,7 @@ async function engineFor(device = {}) {
  */
 export async function withSession(spec, x, y, { device, weights }, use) {
   const engine = await engineFor(device);
-  const session = await engine.compile(spec, { data: { x, y }, initialWeights: weights });
+  const session = await compileOn(engine, spec, { data: { x, y }, initialWeights: weights }, device);
   try {
     return await use(session);
   } finally {

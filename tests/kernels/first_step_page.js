@@ -1,5 +1,6 @@
 // first_step_page.js: what test_first_step.py needs to see of how a session gets to its first step, in this thread.
 import { Engine } from "../../browser_runtime/train/engine.js";
+import { compileOn } from "./sessions.js";
 
 const SHADERS = "/shaders/bundle.json";
 
@@ -15,11 +16,12 @@ export async function compiled(spec, x, y) {
   try {
     const { cache } = engine.device.programs;
     const kernels = () => [...cache.keys()].map(kernelOf).sort();
-    const session = await engine.compile(spec, { data: { x, y } });
+    const session = await compileOn(engine, spec, { data: { x, y } });
     const atCompile = kernels();
     /** @type {string[]} */
     let atFirstLoss = [];
     await session.run({ steps: 1, onTelemetry: () => void (atFirstLoss = kernels()) });
+    await new Promise((resolve) => setTimeout(resolve)); // behind the end of the run
     const later = kernels();
     session.dispose();
     return { atCompile, atFirstLoss, later };
@@ -35,7 +37,7 @@ export async function compiled(spec, x, y) {
 export async function run(spec, x, y, gathered, device) {
   const engine = await Engine.create({ shaderUrl: SHADERS, device });
   try {
-    const session = await engine.compile(spec, { data: { x, y } });
+    const session = await compileOn(engine, spec, { data: { x, y } }, device);
     const feeder = /** @type {any} */ (session.feeder);
     const held = feeder.held !== null;
     if (gathered) feeder.held = null;
@@ -59,7 +61,7 @@ export async function run(spec, x, y, gathered, device) {
 export async function texels(spec, x, y, steps) {
   const engine = await Engine.create({ shaderUrl: SHADERS });
   try {
-    const session = await engine.compile(spec, { data: { x, y } });
+    const session = await compileOn(engine, spec, { data: { x, y } });
     await session.run({ steps });
     const { plan, executable } = session;
     const names = plan.parameters.flatMap(({ tensor }) => [tensor, ...plan.states.map((state) => `${tensor}.${state}`)]);
@@ -76,9 +78,9 @@ export async function refused(spec, x, y) {
   const engine = await Engine.create({ shaderUrl: SHADERS });
   try {
     const before = { ...engine.device.live };
-    const code = await engine.compile(spec, { data: { x, y } }).then(() => null, (error) => error.code);
+    const code = await compileOn(engine, spec, { data: { x, y } }).then(() => null, (error) => error.code);
     // Its programs may still be linked; what was started is waited for by the next session.
-    const session = await engine.compile(spec, { data: { x: { shape: x.shape, data: x.data.map((/** @type {number} */ v) => (Number.isFinite(v) ? v : 0)) }, y } });
+    const session = await compileOn(engine, spec, { data: { x: { shape: x.shape, data: x.data.map((/** @type {number} */ v) => (Number.isFinite(v) ? v : 0)) }, y } });
     await session.run({ steps: 2 });
     const { step } = session;
     session.dispose();

@@ -1,6 +1,7 @@
 // refusals_page.js: what the engine does where it can't train: other shaders, a context that is lost or never made.
 import { compile, probe, train } from "../../browser_runtime/texelgrad.js";
 import { Engine } from "../../browser_runtime/train/engine.js";
+import { compileOn } from "./sessions.js";
 
 const BUNDLE = new URL("../../shaders/bundle.json", import.meta.url).href;
 
@@ -19,7 +20,7 @@ export async function withEditedShaders(spec, x, y, edits, { level = "basic", st
   const shaderUrl = URL.createObjectURL(new Blob([JSON.stringify(bundle)], { type: "application/json" }));
   const engine = await Engine.create({ shaderUrl, device });
   try {
-    const session = await engine.compile(spec, { data: { x, y } });
+    const session = await compileOn(engine, spec, { data: { x, y } }, device);
     /** @type {any[]} */
     const history = [];
     await session.run({ steps, onTelemetry: (points) => void history.push(...points) });

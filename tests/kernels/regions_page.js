@@ -3,6 +3,7 @@ import { Engine } from "../../browser_runtime/train/engine.js";
 import { ROWS } from "../../browser_runtime/backends/webgl2/fragment_rows.js";
 import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 import { decode } from "../../browser_runtime/train/safetensors.js";
+import { compileOn } from "./sessions.js";
 
 const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
 
@@ -18,9 +19,10 @@ export async function relay(spec, x, y, device, legs) {
   let facts;
   for (const { shared, steps } of legs) {
     const rows = { ...ROWS.software, regions: { texels: shared ? 17_500 : 0, alike: true } };
-    const engine = await Engine.create({ shaderUrl: SHADERS, device: { ...device, rows } });
+    const options = { ...device, rows };
+    const engine = await Engine.create({ shaderUrl: SHADERS, device: options });
     try {
-      const session = await engine.compile(spec, { data: { x, y } });
+      const session = await compileOn(engine, spec, { data: { x, y } }, options);
       if (checkpoint) session.restore(checkpoint);
       await session.run({ steps });
       checkpoint = session.checkpoint();

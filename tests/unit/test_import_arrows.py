@@ -175,6 +175,32 @@ def test_javascript_imports_point_down():
     assert javascript_faults(files) == []
 
 
+def loaded(start: str, files: dict[str, str]) -> set[str]:
+    """Every module that importing one loads, but for what it imports later."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        imports = re.findall(
+            r'^(?:import|export)\b[^;(="]*"([^"]+)"', without_comments(files[path]), re.MULTILINE
+        )
+        waiting += [posixpath.normpath(posixpath.join(posixpath.dirname(path), to)) for to in imports]
+    return found
+
+
+def test_the_worker_loads_neither_what_plans_nor_the_reference():
+    """The first step waits for each of its modules: the page plans, and a precision report loads what it needs."""
+    engine = ROOT / "browser_runtime"
+    files = {path.relative_to(engine).as_posix(): path.read_text() for path in engine.rglob("*.js")}
+    before_a_step = loaded("train/worker.js", files) | loaded("train/session.js", files)
+    slow = ("plan/", "reference/", "nn/layers/", "nn/ops/", "nn/spec", "backends/webgl2/kernels/index")
+    assert {"train/pipeline.js", "backends/webgl2/executable.js"} <= before_a_step
+    assert [path for path in before_a_step if path.startswith(slow)] == []
+
+
 @pytest.mark.parametrize(
     ("path", "source", "expected"),
     [

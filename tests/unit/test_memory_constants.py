@@ -17,7 +17,7 @@ SAME = {
     "_MANY_FRAGMENTS": "fragment_rows.js MANY_FRAGMENTS",
     "_TELEMETRY_LINES": "lower.js TELEMETRY_LINES",
     "_MAX_SLOTS": "lower.js MAX_SLOTS",
-    "_RESIDENT_BYTES": "lower.js RESIDENT_BYTES",
+    "_RESIDENT_BYTES": "layout.js RESIDENT_BYTES",
     "_SMALL_BYTES": "lower.js SMALL_BYTES",
     "_TEXELS_OF_PART": "lower.js TEXELS_OF_PART",
     "_MOST_WASTE": "regions.js MOST_WASTE",

@@ -1,6 +1,6 @@
 // The device: one WebGL2 context, what it is, and the proof that it renders float32. Programs are cached with it.
 import { EngineError } from "../../errors.js";
-import { RESIDENT_BYTES } from "./lower.js";
+import { RESIDENT_BYTES } from "./layout.js";
 import { Programs } from "./programs.js";
 
 /**
@@ -38,8 +38,6 @@ export class Device {
    */
   constructor(shaders, options = {}) {
     this.shaders = shaders;
-    this.rows = options.rows;
-    this.convolution = options.convolution;
     const gl = createContext();
     this.gl = gl;
     /** @type {(() => void)[]} */

@@ -65,7 +65,9 @@ export class Executable {
     for (const { name, values } of lowered.constants) this.tensors.writeParameter(name, values, null);
     /** Resolves once training can run; rejects with what a compiler or the driver says. */
     this.compiled = this.compile(first);
-    this.compiled.catch(() => {}); // whoever awaits it hears of it
+    const started = performance.now();
+    this.compileMs = 0;
+    this.compiled.then(() => (this.compileMs = performance.now() - started), () => {}); // whoever awaits it hears of what fails
   }
 
   /** @param {Draw} draw @returns {string} its text */
@@ -95,8 +97,8 @@ export class Executable {
       this.bindTextures(dispatch);
       dispatch.special?.bind();
       gl.drawArrays(gl.TRIANGLES, 0, 3);
+      gl.flush();
     }
-    gl.flush();
     device.check();
     const { phases, updatesFrom } = this.lowered;
     this.groups = phases.train.map((group) => this.all(group));
@@ -107,6 +109,7 @@ export class Executable {
 
   /** Compiles all that training did not wait for, behind what it runs. */
   compileRest() {
+    if (this.disposed || this.gl.isContextLost()) return;
     for (const draw of this.sources.keys()) this.startCompiling(draw);
   }
 

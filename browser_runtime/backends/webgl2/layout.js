@@ -31,6 +31,9 @@
  * @property {1|2} lines of a plain texture that a row group covers: two where it lies in quads
  */
 
+/** Bytes of textures for the data set and an epoch of it; a larger one is streamed. WebGL does not tell how much memory there is. */
+export const RESIDENT_BYTES = 2 ** 30;
+
 export const ceilDiv = (/** @type {number} */ a, /** @type {number} */ b) => Math.floor((a + b - 1) / b);
 export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => ceilDiv(a, b) * b;
 

@@ -5,7 +5,7 @@ import { makeDraw } from "./draw.js";
 import { ROWS, samplesFor } from "./fragment_rows.js";
 import { atOnce, BLOCK, largestPower, MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
-import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, RESIDENT_BYTES, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
@@ -17,8 +17,6 @@ import { partOf, UNIFORM_ROWS, uniformProducts, uniformWeights } from "./uniform
 /** @import { Layout } from "./layout.js" */
 /** @import { Phase, Plan } from "../../plan/plan.js" */
 
-/** Bytes of textures for the data set and an epoch of it; a larger one is streamed. WebGL does not tell how much memory there is. */
-export const RESIDENT_BYTES = 2 ** 30;
 /** Share of them for the ring of batches through which data is streamed. */
 const RING_SHARE = 1 / 16;
 /** Bytes of numbers that are held outside of textures, at most. */

@@ -11,7 +11,7 @@ export const layers = {
         throw refuse(field, `embedding needs an input [length], this one is [${model.graph.tensor(x.tensor).shape}]`);
       }
       const { vocabulary, units, name } = layer;
-      model.lookups[x.tensor] = Math.min(vocabulary, model.lookups[x.tensor] ?? Infinity);
+      model.lookups.set(x.tensor, Math.min(vocabulary, model.lookups.get(x.tensor) ?? Infinity));
       const shape = [vocabulary, units];
       const w = model.parameter(layer, { shape, blocks: shape, fanIn: vocabulary, fanOut: units, bias: false });
       const [length] = x.shape;
