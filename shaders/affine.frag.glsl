@@ -17,15 +17,16 @@
 #define EACH_BLOCK const int start = 0;
 #endif
 #ifdef UNIFORM_COLUMNS
-// Of column texel first + j, row i. Of 4 texels at once, one address is computed: beside uniform blocks the integers that make addresses cost time.
-#if TEXELS == 4
+// W's rows row + i ... row + i + 3 at column texel n, where row is a multiple of 4, or of 16 if i is not 0. One address, to which constants are added: beside
+// uniform blocks the integers that make addresses cost time.
 #define INTERLEAVED (W_LAYERS < 4 ? W_LAYERS : 4)
-#define AFTER(rows) (W_group((rows) / INTERLEAVED) - W_group(0))
-#define WEIGHT(j, i) W_fetch(W_layer(4 * first) + (4 * (j) + (i)) % INTERLEAVED, W_base(4 * first) + AFTER(4 * (j) + (i)), n)
+#define WEIGHT(row, i) W_fetch(W_layer(row) + (i) % INTERLEAVED, W_base(row) + W_group((i) / INTERLEAVED) - W_group(0), n)
+#define WEIGHTS_OF(row, i) mat4(WEIGHT(row, i), WEIGHT(row, (i) + 1), WEIGHT(row, (i) + 2), WEIGHT(row, (i) + 3))
+#if TEXELS == 4
+#define WEIGHTS(j) WEIGHTS_OF(4 * first, 4 * (j))
 #else
-#define WEIGHT(j, i) W_fetch(W_layer(4 * (first + (j)) + (i)), W_base(4 * (first + (j)) + (i)), n)
+#define WEIGHTS(j) WEIGHTS_OF(4 * (first + (j)), 0)
 #endif
-#define WEIGHTS(j) mat4(WEIGHT(j, 0), WEIGHT(j, 1), WEIGHT(j, 2), WEIGHT(j, 3))
 // Each product is added to the sum so far: one instruction, where pairs would take two.
 #define ADD_PRODUCT(sum, x, w) sum = x.x * w[0] + sum; sum = x.y * w[1] + sum; sum = x.z * w[2] + sum; sum = x.w * w[3] + sum;
 #include "lib/uniform_rows.glsl"

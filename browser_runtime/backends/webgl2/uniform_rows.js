@@ -14,8 +14,8 @@ import { columnsOf, roundUp, size } from "./layout.js";
 export const UNIFORM_ROWS = 8;
 /** Lines that it covers in the tensor that the product writes. */
 export const UNIFORM_LINES = 2;
-/** Texels of a row whose products are made at once: all their weights are fetched before the first is used. */
-export const UNIFORM_TEXELS = 4;
+/** Texels of a row whose products are made at once, by kernel: all their weights are fetched before the first is used. @type {Record<string, number>} */
+export const UNIFORM_TEXELS = { affine: 4, affine_grad_input: 2 };
 /** What is assumed of a device that says nothing, the least that WebGL2 has, and what is taken at most: more has not been measured. */
 const LEAST_BLOCK_BYTES = 16 << 10;
 const MOST_BLOCK_BYTES = 64 << 10;

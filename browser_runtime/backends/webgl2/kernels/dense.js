@@ -48,7 +48,7 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
   }
   const layout = lowering.layout(name);
   const { arrange, lines } = lowering.arrange(name);
-  const texels = texelsAtOnce(UNIFORM_TEXELS, layout.texelsPerRow);
+  const texels = texelsAtOnce(UNIFORM_TEXELS[kernel], layout.texelsPerRow);
   return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
 }
 
