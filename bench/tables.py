@@ -107,8 +107,9 @@ def _sizes(results: Results) -> list[tuple[str, int, Row]]:
 def _telemetry(results: Results) -> str:
     lines = [["workload", "losses read, ms a step", "not read", "costs"]]
     for workload, found in results["telemetry"].items():
-        read, unread = median(found["read"]), median(found["unread"])
-        lines.append([workload, significant(read), significant(unread), f"{read / unread - 1:+.1%}"])
+        read, unread = found["read"], found["unread"]
+        costs = median(one / other for one, other in zip(read, unread, strict=True)) - 1
+        lines.append([workload, significant(median(read)), significant(median(unread)), f"{costs:+.1%}"])
     return markdown(lines)
 
 

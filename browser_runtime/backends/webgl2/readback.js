@@ -37,7 +37,7 @@ export async function readLater(device, { x, y, width, height }) {
  * by a timer, since a spinning thread would take a core from a software renderer.
  * @param {Device} device
  */
-async function signalled({ gl }) {
+export async function signalled({ gl }) {
   const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
   gl.flush();
   const lost = () => new EngineError("context_lost", "the WebGL context was lost: the GPU process or its driver gave up");
