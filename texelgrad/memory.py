@@ -32,7 +32,6 @@ _RENDER_TARGETS = 8
 _LAYERS = 4  # rows that one fragment writes, but for activations and their gradients
 _SLOTS = 64  # of training on a GPU, 32 on a software renderer
 _MAX_SLOTS = 32
-_FEW_SLOTS = 8
 _ROW_LOSS_BYTES = 8 << 20
 _ROUNDING_BYTES = 8 << 10  # of small textures, whose sides depend on how many rows a fragment writes
 _TELEMETRY_LINES = 24
@@ -179,7 +178,7 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
-    passes = min(_MAX_SLOTS, max(_FEW_SLOTS, math.ceil(sizes.validation_rows / stage)))
+    passes = min(_MAX_SLOTS, max(1, math.ceil(sizes.validation_rows / stage)))
     together = 4 if batch // 4 * columns >= _FEW_FRAGMENTS else 1  # rows whose losses share a texel, on a GPU
     for rows, textures, most, one_a_row, lanes in (
         (batch, 1, _SLOTS, by_row and columns > _SHORT_ROW, together),  # losses

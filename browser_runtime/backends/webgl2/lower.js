@@ -23,8 +23,7 @@ const RING_SHARE = 1 / 16;
 export const MAX_HELD_BYTES = 2 ** 32;
 /** Lines of the telemetry texture at most: each holds the sums of one such draw. */
 const TELEMETRY_LINES = 24;
-/** Batches in flight of an evaluation: as many as it has, from a few to many. */
-const FEW_SLOTS = 8;
+/** Batches in flight of an evaluation, at most. */
 const MAX_SLOTS = 32;
 /** Bytes of a batched tensor that may live up to the end of a step, so that updates wait for one another. */
 const SMALL_BYTES = 64 << 10;
@@ -195,7 +194,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     return { draws, lowering };
   };
   const train = lowerPhase(runs.train);
-  const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(FEW_SLOTS, ceilDiv(rows.validation, stage))));
+  const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(1, ceilDiv(rows.validation, stage))));
   const predict = lowerPhase(runs.predict);
   put(OUTPUTS, predict.lowering.place(plan.output));
   for (const [name, place] of train.lowering.places) if (!places.has(name)) places.set(name, place);
