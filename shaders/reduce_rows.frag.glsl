@@ -1,5 +1,5 @@
 // reduce_rows: sums the row losses, and the accuracies, of a batch; each batch in flight is a slot: a layer of L and C
-// L, C [slots] layers of texels with up to 4 rows each  ->  S [PARTS, slots]: (sum of L, 1 if it is not finite, sum of C, 1: a texel that was written)
+// L, C [slots] layers of texels with up to 4 rows each, or one lane for one  ->  S [PARTS, slots]: (sum of L, 1 if it is not finite, sum of C, 1: a texel that was written)
 // In training the norm N of the gradient comes along where there is one, instead of the accuracies, in the first part.
 // One fragment a slot and part of T texels: about 4,096, or a row group's where these are more; the host adds the parts in float64.
 // Accumulates in blocks of 64 texels, f32; error <= ~ (64 + T/64) * 2^-24 * sum|l|

@@ -1,4 +1,4 @@
-"""An upper bound of the texture memory that the engine takes, from sizes alone; a test holds it within twice the truth.
+"""An upper bound of the texture memory that the engine takes, from sizes alone; a test holds it within twice the truth, but for the smallest nets.
 
 Follows browser_runtime/backends/webgl2/{lower.js,lowering.js}, whose names it uses, for a device with 8 render targets.
 """
@@ -26,11 +26,10 @@ from texelgrad.uniform_rows import (
 )
 
 _TEXEL_BYTES = 16  # RGBA32F
-_ORDER_BYTES = 4  # R32I
+_LANE_BYTES = 4  # R32F, R32I
 _ROW_ALIGNMENT = 16
 _RENDER_TARGETS = 8
 _LAYERS = 4  # rows that one fragment writes, but for activations and their gradients
-_SLOTS = 64  # of training on a GPU, 32 on a software renderer
 _MAX_SLOTS = 32
 _ROW_LOSS_BYTES = 8 << 20
 _ROUNDING_BYTES = 8 << 10  # of small textures, whose sides depend on how many rows a fragment writes
@@ -71,6 +70,7 @@ class _Renderer:
 
     times: tuple[float, float, float]  # of a load, a multiply-add and a store
     rows: tuple[int, int, int]  # of an activation a fragment, where these are few, usual, many
+    slots: int  # batches of training in flight
     block_bytes: int = 0  # of the uniform blocks from which large products take rows, at most
 
     def kind(self, rows: int, texels_per_row: int, wide: frozenset[int]) -> _Kind:
@@ -87,9 +87,9 @@ class _Renderer:
 
 
 _RENDERERS = (
-    _Renderer(times=(0, 1, 40), rows=(4, 4, 4)),  # on a CPU
+    _Renderer(times=(0, 1, 40), rows=(4, 4, 4), slots=32),  # on a CPU
     *(
-        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), block_bytes=block_bytes)  # GPUs
+        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes)  # GPUs
         for block_bytes in (0, LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
     ),
 )
@@ -179,15 +179,17 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     columns = texels(sizes.output)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
     passes = min(_MAX_SLOTS, max(1, math.ceil(sizes.validation_rows / stage)))
-    together = 4 if batch // 4 * columns >= _FEW_FRAGMENTS else 1  # rows whose losses share a texel, on a GPU
+    few, usual, _ = renderer.rows
+    together = usual if batch // usual * columns >= _FEW_FRAGMENTS else few  # rows whose losses share a texel
     for rows, textures, most, one_a_row, lanes in (
-        (batch, 1, _SLOTS, by_row and columns > _SHORT_ROW, together),  # losses
+        (batch, 1, renderer.slots, by_row and columns > _SHORT_ROW, together),  # losses
         (stage, 2, passes, by_row, 4),  # losses and hits
     ):
         of_rows = rows if one_a_row else rows // lanes * columns
-        slots = max(1, min(most, _ROW_LOSS_BYTES // (of_rows * _TEXEL_BYTES)))
+        texel_bytes = _LANE_BYTES if one_a_row or lanes == 1 else _TEXEL_BYTES
+        slots = max(1, min(most, _ROW_LOSS_BYTES // (of_rows * texel_bytes)))
         parts = 2 * math.ceil(of_rows / _TEXELS_OF_PART) if of_rows > _TEXELS_OF_PART else 1
-        total += textures * _folded(of_rows, slots, _TEXEL_BYTES)
+        total += textures * _folded(of_rows, slots, texel_bytes)
         total += slots * _TELEMETRY_LINES * parts * _TEXEL_BYTES
         total += _tensor(rows, 1, 1) if one_a_row else 0
     return total
@@ -195,15 +197,23 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
 
 def _data(sizes: Sizes, batch: int, stage: int) -> int:
     """Bytes of the data set, an epoch of it and the staging rows, or of the ring that it is streamed through."""
-    widths = *map(texels, sizes.inputs), texels(sizes.target), *([1] if sizes.weighted else [])
+    shapes = *sizes.inputs, sizes.target, *([(1,)] if sizes.weighted else [])
     batches = math.ceil(sizes.train_rows / sizes.batch)
-    staged = sum(_tensor(stage, columns) for columns in widths)
-    if (sizes.rows + batches * batch) * sum(widths) * _TEXEL_BYTES > _RESIDENT_BYTES:
-        ring = min(batches, max(2, _RING_BYTES // (batch * sum(widths) * _TEXEL_BYTES)))
-        return staged + sum(_tensor(ring * batch, columns) for columns in widths)
-    whole = sum(_tensor(sizes.rows, columns, 1) + _tensor(batches * batch, columns) for columns in widths)
+
+    def held(rows: int, layers: int = _LAYERS) -> int:
+        return sum(_tensor(rows, texels(shape), layers, _fed_bytes(shape)) for shape in shapes)
+
+    row_bytes = sum(texels(shape) * _fed_bytes(shape) for shape in shapes)
+    if (sizes.rows + batches * batch) * row_bytes > _RESIDENT_BYTES:
+        return held(stage) + held(min(batches, max(2, _RING_BYTES // (batch * row_bytes))) * batch)
     orders = batches * batch, _round_up(max(sizes.validation_rows, 1), stage)
-    return staged + whole + sum(_folded(rows, 1, _ORDER_BYTES) for rows in orders)
+    whole = held(sizes.rows, 1) + held(batches * batch)
+    return held(stage) + whole + sum(_folded(rows, 1, _LANE_BYTES) for rows in orders)
+
+
+def _fed_bytes(shape: Shape) -> int:
+    """Of a texel of what comes with the data, which has one lane where pixels have one channel."""
+    return _LANE_BYTES if shape[-1] == 1 else _TEXEL_BYTES
 
 
 def _at_once(
@@ -271,9 +281,9 @@ def _in_lines(texels_per_row: int, wide: frozenset[int]) -> int:
     return _round_up(texels_per_row, QUAD) if texels_per_row in wide else texels_per_row
 
 
-def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS) -> int:
+def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS, texel_bytes: int = _TEXEL_BYTES) -> int:
     """Bytes of a matrix whose rows interleave over `layers`."""
-    return _folded(math.ceil(rows / layers) * texels_per_row, layers, _TEXEL_BYTES)
+    return _folded(math.ceil(rows / layers) * texels_per_row, layers, texel_bytes)
 
 
 def _weights(layer: LayerShape, layers: int) -> int:

@@ -40,7 +40,7 @@ function wrap() {
         framebuffer.drawn = framebuffer.bound;
         seen.passes += 1;
       }
-      if (name === "texStorage3D") seen.textureBytes += args[3] * args[4] * args[5] * (args[2] === this.R32I ? 4 : 16);
+      if (name === "texStorage3D") seen.textureBytes += args[3] * args[4] * args[5] * ([this.R32I, this.R32F, this.R32UI].includes(args[2]) ? 4 : 16);
       return method.apply(this, args);
     };
   }

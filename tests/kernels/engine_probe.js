@@ -44,14 +44,14 @@ export async function withSession(spec, x, y, { device, weights }, use) {
 }
 
 /**
- * A tensor as its texture holds it.
+ * A tensor as its texture holds it, with 4 lanes however many it has.
  * @param {Session} session @param {string} name @param {number} parity
  * @returns {{kind: string, batched: boolean, layout: any, rowsPerTexel: number, texels: {shape: number[], data: Float32Array}}} texels [layers, texels, 4]
  */
 function stored({ executable, plan }, name, parity) {
   const { kind, batched } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true };
   const { slots, layout } = executable.tensors.place(name);
-  const { width, height } = executable.lowered.slots[slots[0]];
+  const { width, height, lanes } = executable.lowered.slots[slots[0]];
   const { texels } = executable.tensors.readTensor(name, parity);
   const data = new Float32Array(layout.layers * layout.texels * 4);
   for (let place = 0; place < layout.layers * layout.groups; place++) {
@@ -60,8 +60,8 @@ function stored({ executable, plan }, name, parity) {
     const row = spread ? 32 * (group >> 2) + 4 * (group & 3) + 16 * (layer >> 2) + (layer & 3) : place;
     const first = (row % layout.layers) * layout.texels + Math.floor(row / layout.layers) * layout.texelsPerRow;
     for (let n = 0; n < layout.texelsPerRow; n++) {
-      const from = texelOf({ ...layout, spread: false }, { width, height }, place, n) * 4;
-      data.set(texels.subarray(from, from + 4), (first + n) * 4);
+      const from = texelOf({ ...layout, spread: false }, { width, height }, place, n) * lanes;
+      data.set(texels.subarray(from, from + lanes), (first + n) * 4);
     }
   }
   // Row losses: a texel holds those of the rows of the fragment that wrote it.
@@ -113,5 +113,26 @@ export async function inspect(spec, x, y, options = {}) {
     executable.reduce("train", 0);
     const sums = (await executable.readTelemetry("train", 1))(0, 0);
     return { groups, sums, rows, firstRow, aligned: executable.sizes.batch, lr, t: session.step + 1, optimizer, record: session.record };
+  });
+}
+
+/**
+ * What textures of one lane hold, read as the device says and with the 4 lanes that every device reads: row losses, targets in training and staged.
+ * @param {any} spec @param {any} x @param {any} y @param {{device?: any, weights?: any}} options
+ */
+export async function readsOfOneLane(spec, x, y, options) {
+  return withSession(spec, x, y, options, async (session) => {
+    await session.run({ steps: 1 });
+    await session.evaluate({ x, y });
+    const { device, executable } = session;
+    const read = async () => [
+      executable.tensors.readRows("loss", y.shape[0]), executable.tensors.readEpoch("target", 0, y.shape[0]), await executable.tensors.readTensorLater("stage of target", y.shape[0]),
+    ];
+    device.oneLane = undefined;
+    const asked = await read();
+    device.oneLane = false;
+    const always = await read();
+    device.oneLane = undefined;
+    return { asked, always };
   });
 }

@@ -134,6 +134,40 @@ def test_loops_that_take_more_at_once(browser_page: BrowserPage, texels: int):
         check(browser_page, sizes, 37, "mse", activation="tanh", device=device)
 
 
+ONE_ROW: dict[str, Any] = {"rows": {"activation": 1, "weight": 4, "gradient": 8}}
+
+
+@pytest.mark.parametrize("device", [DEVICES[index] | ONE_ROW for index in (0, 4, 8, 12)], ids=device_id)
+def test_row_losses_of_one_lane(browser_page: BrowserPage, device: dict[str, Any]):
+    """Of fragments of one row: textures of one lane beside those of four among the targets of a draw; parts of row losses, targets of one column."""
+    net: dict[str, Any] = {"device": device, "batch_size": 8, "batch": 1}
+    for loss, columns in (
+        ("bce", 1),
+        ("mse", 3),
+        ("mse", 9),
+        ("softmax_cross_entropy", 3),
+        ("softmax_cross_entropy", 10),
+    ):
+        check(browser_page, (5, 7, columns), 13, loss, **net)
+    check(browser_page, (2, 32, 1), 100, "bce", device=device)
+    check(browser_page, (3, 258), 13, "softmax_cross_entropy", **net)
+
+
+@pytest.mark.parametrize("storage", ["rgba32f", "rgba32ui"])
+def test_reads_of_one_lane(browser_page: BrowserPage, storage: str):
+    """One lane alone where the device reads it so, else the first of four."""
+    x, y = data_for(37, 2, 1, "bce")
+    spec = mlp((2, 32, 1), "bce")
+    options = {"weights": weights_for((2, 32, 1)), "device": {"format": storage} | ONE_ROW}
+    got = browser_page.call("/tests/kernels/engine_probe.js", "readsOfOneLane", spec, x, y, options)
+    for asked, always in zip(got["asked"], got["always"], strict=True):
+        assert asked.tobytes() == always.tobytes()
+    losses, trained, staged = got["asked"]
+    assert np.count_nonzero(losses) == 37
+    assert sorted(trained) == sorted(y.ravel())
+    assert staged.tolist() == y.ravel().tolist()
+
+
 @pytest.mark.parametrize(("optimizer", "targets"), [("sgd", 8), ("sgd", 2), ("adam", 8), ("adam", 4)])
 def test_weight_gradients_in_parts(browser_page: BrowserPage, optimizer: str, targets: int):
     """As on GPUs: a long batch is shared out among more fragments, also a last short one, of which some get nothing; the update adds their sums."""

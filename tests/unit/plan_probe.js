@@ -66,10 +66,11 @@ export function share(phases, maxSize) {
   return { placed, layouts: phases.map((tensors) => tensors.map(({ matrix }) => layoutOf(matrix, maxSize))), slots: arena.slots, bytes: arena.bytes };
 }
 
-/** There and back. @param {any} matrix @param {any} data @param {any} bias @param {number} maxSize */
-export function roundTrip(matrix, data, bias, maxSize) {
+/** There and back. @param {any} matrix @param {any} data @param {any} bias @param {number} maxSize @param {1|4} [lanes] */
+export function roundTrip(matrix, data, bias, maxSize, lanes) {
   const layout = layoutOf(matrix, maxSize);
-  const texture = /** @type {{width: number, height: number}} */ (extent(layout, maxSize));
+  const size = /** @type {{width: number, height: number}} */ (extent(layout, maxSize));
+  const texture = lanes ? { ...size, lanes } : size;
   const texels = pack(layout, data.data, bias?.data ?? null, texture);
   const back = unpack(layout, texels, texture);
   const rows = Array.from({ length: layout.groups * layout.layers }, (_, row) => texelOf(layout, texture, row));

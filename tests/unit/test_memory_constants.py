@@ -63,8 +63,8 @@ def test_from_when_on_products_take_uniform_blocks():
     assert (1 << int(found[0]), int(found[1])) == (uniform_rows._PRODUCTS, uniform_rows._TEXELS)  # pyright: ignore[reportPrivateUsage]
 
 
-def test_regions_and_slots_are_those_of_gpus():
-    """Where a renderer on the CPU has other ones, the bound takes the larger."""
+def test_regions_slots_and_rows_are_those_of_fragment_rows():
+    """Slots of both renderers, the others of GPUs."""
     text = (WEBGL2 / "fragment_rows.js").read_text()
     slots = [int(n) for n in re.findall(r"slots: (\d+)", text)]
     texels = {int(n.replace("_", "")) for n in re.findall(r"regions: \{ texels: ([\d_]+)", text)}
@@ -73,5 +73,6 @@ def test_regions_and_slots_are_those_of_gpus():
     parts = re.search(r"parts: \{ fragments: (\d+), .* samples: (\d+), .* most: (\d+) \}", text)
     assert parts
     assert tuple(map(int, parts.groups())) == memory._BATCH_PARTS  # pyright: ignore[reportPrivateUsage]
-    ours = (memory._SLOTS, {memory._REGION_TEXELS}, memory._RENDERERS[1].rows)  # pyright: ignore[reportPrivateUsage]
-    assert ours == (max(slots), texels, tuple(map(int, rows.groups())))
+    software, gpu, *_ = memory._RENDERERS  # pyright: ignore[reportPrivateUsage]
+    ours = ([software.slots, gpu.slots], {memory._REGION_TEXELS}, gpu.rows)  # pyright: ignore[reportPrivateUsage]
+    assert ours == (slots, texels, tuple(map(int, rows.groups())))

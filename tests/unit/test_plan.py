@@ -229,7 +229,7 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         texture = textures[slot["texture"]]
         assert slot["width"] <= texture["width"]
         assert slot["y"] + slot["height"] <= texture["height"]
-        assert (slot["layers"], slot["int"]) == (texture["layers"], texture["int"])
+        assert all(slot[of] == texture[of] for of in ("layers", "lanes", "int"))
     for one, other in combinations(slots, 2):
         if one["texture"] == other["texture"]:
             above, below = sorted((one, other), key=lambda slot: slot["y"])
@@ -257,7 +257,7 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         if set(got["places"][one]["slots"]) & set(got["places"][other]["slots"]):
             assert a["last"] < b["first"] or b["last"] < a["first"], f"{one} and {other}"
     assert got["bytes"] == sum(
-        t["width"] * t["height"] * t["layers"] * (4 if t["int"] else 16) * (1 + t.get("copied", False))
+        t["width"] * t["height"] * t["layers"] * 4 * t["lanes"] * (1 + t.get("copied", False))
         for t in textures
     )
     for fill, draw in pairwise(got["draws"]):
@@ -394,6 +394,23 @@ def test_what_shares_no_texture_keeps_its_place():
     assert order_of(sizes, 500, software=False, optimizer="adam")[1] == [{"dense_1", "dense_3"}]
 
 
+@pytest.mark.parametrize(("software", "most"), [(False, 77_000), (True, 53_000)], ids=["gpu", "cpu"])
+def test_the_textures_of_two_small_layers(software: bool, most: int):
+    """Row losses of as many batches in flight as a GPU has, one row a fragment, take one lane; so do targets of one column."""
+    limits = DESKTOP | {"maxTextureSize": 32_768, "maxArrayLayers": 2048, "software": software}
+    rows = {"total": 100, "train": 100, "validation": 0, "batch": 100}
+    got = call(PROBE, "lowered", mlp((2, 32, 1), "bce", optimizer="sgd"), "values", limits, rows)
+    assert got["sizes"]["trainSlots"] == (32 if software else 64)
+    assert got["bytes"] <= most
+
+    def lanes(name: str) -> int:
+        return got["slots"][got["places"][name]["slots"][0]]["lanes"]
+
+    fed = [f"{use} of {name}" for use in ("data", "epoch", "stage") for name in ("x", "target")]
+    assert [lanes(name) for name in fed] == [4, 1] * 3
+    assert lanes("loss") == (4 if software else 1)
+
+
 # ---- layout ---------------------------------------------------------------------------------------------------------
 
 
@@ -423,6 +440,23 @@ def test_layouts_in_quads_there_and_back(
         x, y = 2 * (n >> 2) + (n & 1), 2 * (row // layers) + (n >> 1 & 1)
         found = texels[row % layers, y, x, channel & 3]
         np.testing.assert_array_equal(found, data[row])
+
+
+@quickly
+@given(
+    rows=st.integers(1, 60), pixels=st.integers(1, 40), layers=st.sampled_from([1, 2, 4, 8]), max_size=st.sampled_from([64, 4096]),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_layouts_of_one_lane_there_and_back(rows: int, pixels: int, layers: int, max_size: int, seed: int):
+    """The first lanes of what four would hold."""
+    data = np.random.default_rng(seed).normal(size=(rows, pixels)).astype(np.float32)
+    matrix = {"rows": rows, "columns": pixels, "pixels": pixels, "layers": layers}
+    fits = call(PROBE, "size", matrix, max_size)["extent"]
+    if fits is None or fits["height"] > max_size:
+        return
+    one, four = (call(PROBE, "roundTrip", matrix, data, None, max_size, lanes) for lanes in (1, 4))
+    assert one["data"].tobytes() == data.tobytes()
+    assert one["texels"].tobytes() == four["texels"][::4].tobytes()
 
 
 @quickly

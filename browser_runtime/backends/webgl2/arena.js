@@ -1,11 +1,12 @@
 // Arena: assigns tensors to textures so that tensors that are never alive together share one place. Pure arithmetic.
 import { EngineError } from "../../errors.js";
-import { extent, filled, stackedSize } from "./layout.js";
+import { extent, filled, stackedSize, textureBytes } from "./layout.js";
 
-/** @import { Layout } from "./layout.js" */
+/** @import { Lanes, Layout } from "./layout.js" */
 
-/** A texture array; `copied`: beside it there is a buffer of its size, into which its texels are copied.
- * @typedef {{width: number, height: number, layers: number, int: boolean, copied?: boolean}} Texture */
+/** A texture array: RGBA32F or RGBA32UI, of one lane R32F or R32UI, of `int` R32I. `copied`: beside it there is a buffer of its size, into which its
+ * texels are copied.
+ * @typedef {{width: number, height: number, layers: number, lanes: Lanes, int: boolean, copied?: boolean}} Texture */
 
 /**
  * Where a tensor lies, or several that are never alive together: all of a texture, or `height` of its lines from line `y` on. A folded one's width
@@ -27,17 +28,17 @@ export class Arena {
    * A texture of its own.
    * @param {string} name for the message
    * @param {Layout} layout
-   * @param {{int?: boolean, copied?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
+   * @param {{lanes?: Lanes, int?: boolean, copied?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
    * @returns {number} its slot
    */
-  own(name, layout, { int = false, copied = false, like } = {}) {
+  own(name, layout, { lanes = 4, int = false, copied = false, like } = {}) {
     const size = like ?? extent(layout, this.maxSize);
     if (!size || size.height > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    const texture = { width: size.width, height: size.height, layers: layout.layers, int, copied };
+    const texture = { width: size.width, height: size.height, layers: layout.layers, lanes, int, copied };
     this.textures.push(texture);
     return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
   }
@@ -51,11 +52,12 @@ export class Arena {
     if (tensors.length === 1) return [this.own(tensors[0].name, tensors[0].layout)];
     const { layers } = tensors[0].layout;
     const sizes = tensors.map(({ layout }) => /** @type {{width: number, height: number}} */ (extent(layout, this.maxSize)));
-    this.textures.push({ ...stackedSize(sizes), layers, int: false });
+    const kind = { layers, lanes: /** @type {Lanes} */ (4), int: false };
+    this.textures.push({ ...stackedSize(sizes), ...kind });
     let y = 0;
     return sizes.map(({ width, height }, i) => {
       y += height;
-      return this.add({ width, height, layers, int: false, texture: this.textures.length - 1, y: y - height, folded: tensors[i].layout.folded });
+      return this.add({ width, height, ...kind, texture: this.textures.length - 1, y: y - height, folded: tensors[i].layout.folded });
     });
   }
 
@@ -92,9 +94,9 @@ export class Arena {
     return placed;
   }
 
-  /** Bytes of all textures, and of the buffers beside them: RGBA32F or RGBA32UI 16 a texel, R32I 4. */
+  /** Bytes of all textures, and of the buffers beside them. */
   get bytes() {
-    return this.textures.reduce((sum, { width, height, layers, int, copied }) => sum + width * height * layers * (int ? 4 : 16) * (copied ? 2 : 1), 0);
+    return this.textures.reduce((sum, texture) => sum + textureBytes(texture) * (texture.copied ? 2 : 1), 0);
   }
 }
 

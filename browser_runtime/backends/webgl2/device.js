@@ -1,7 +1,9 @@
 // The device: one WebGL2 context, what it is, and the proof that it renders float32. Programs are cached with it.
 import { EngineError } from "../../errors.js";
-import { RESIDENT_BYTES } from "./layout.js";
+import { RESIDENT_BYTES, textureBytes } from "./layout.js";
 import { Programs } from "./programs.js";
+
+/** @import { Lanes } from "./layout.js" */
 
 /**
  * What is known of a device; plain JSON, stored with each run.
@@ -43,6 +45,8 @@ export class Device {
     /** @type {(() => void)[]} */
     this.onLost = [];
     this.lost = false;
+    /** Whether textures of one lane are read as such, once it is known. @type {boolean|undefined} */
+    this.oneLane = undefined;
     gl.canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
       this.lost = true;
@@ -95,30 +99,32 @@ export class Device {
 
   /**
    * A texture array, contents zero.
-   * @param {{width: number, height: number, layers: number, int?: boolean}} size
+   * @param {{width: number, height: number, layers: number, lanes?: Lanes, int?: boolean}} size
    * @returns {WebGLTexture}
    */
-  createTexture({ width, height, layers, int = false }) {
+  createTexture(size) {
     const { gl } = this;
+    const { width, height, layers, lanes = 4, int = false } = size;
     const texture = gl.createTexture();
     if (!texture) throw this.failure();
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
-    const format = int ? gl.R32I : this.format === "rgba32f" ? gl.RGBA32F : gl.RGBA32UI;
+    const [one, four] = this.format === "rgba32f" ? [gl.R32F, gl.RGBA32F] : [gl.R32UI, gl.RGBA32UI];
+    const format = int ? gl.R32I : lanes === 1 ? one : four;
     gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, format, width, height, layers);
     // Texels are numbers: no filter may mix them, no address may wrap.
     for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D_ARRAY, filter, gl.NEAREST);
     for (const wrap of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D_ARRAY, wrap, gl.CLAMP_TO_EDGE);
     this.live.textures += 1;
-    this.live.textureBytes += width * height * layers * (int ? 4 : 16);
+    this.live.textureBytes += textureBytes(size);
     this.live.peakTextureBytes = Math.max(this.live.peakTextureBytes, this.live.textureBytes);
     return texture;
   }
 
-  /** @param {WebGLTexture} texture @param {{width: number, height: number, layers: number, int?: boolean}} size */
-  deleteTexture(texture, { width, height, layers, int = false }) {
+  /** @param {WebGLTexture} texture @param {{width: number, height: number, layers: number, lanes?: Lanes}} size */
+  deleteTexture(texture, size) {
     this.gl.deleteTexture(texture);
     this.live.textures -= 1;
-    this.live.textureBytes -= width * height * layers * (int ? 4 : 16);
+    this.live.textureBytes -= textureBytes(size);
   }
 
   /** A buffer into which texels are copied, to be read as a uniform block. @param {number} bytes @returns {WebGLBuffer} */
@@ -167,13 +173,26 @@ export class Device {
 
   /**
    * Format and type under which texels of tensors travel between memory and textures, and the array view they need.
-   * @param {ArrayBufferLike} [buffer]
+   * @param {ArrayBufferLike} [buffer] @param {Lanes} [lanes]
    */
-  transfer(buffer) {
+  transfer(buffer, lanes = 4) {
     const { gl } = this;
     return this.format === "rgba32f"
-      ? { format: gl.RGBA, type: gl.FLOAT, view: buffer && new Float32Array(buffer) }
-      : { format: gl.RGBA_INTEGER, type: gl.UNSIGNED_INT, view: buffer && new Uint32Array(buffer) };
+      ? { format: lanes === 1 ? gl.RED : gl.RGBA, type: gl.FLOAT, view: buffer && new Float32Array(buffer) }
+      : { format: lanes === 1 ? gl.RED_INTEGER : gl.RGBA_INTEGER, type: gl.UNSIGNED_INT, view: buffer && new Uint32Array(buffer) };
+  }
+
+  /**
+   * The lanes with which the texels of the bound framebuffer are read: 4 are always legal, one alone where the device says so, which then need not
+   * convert them. Asked once, since it waits for the GPU process.
+   * @param {Lanes} lanes of its texture @returns {Lanes}
+   */
+  readLanes(lanes) {
+    if (lanes === 4) return 4;
+    const { gl } = this;
+    const { format, type } = this.transfer(undefined, 1);
+    this.oneLane ??= gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
+    return this.oneLane ? 1 : 4;
   }
 
   /** Throws what the driver reports, if anything. Slow (0.2 ms): for set-up and for telemetry reads. */

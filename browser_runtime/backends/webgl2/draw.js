@@ -66,8 +66,8 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain,
       reads: fetches.map((read) => {
         const { name, place, type } = read;
         const { texture, y, width: line } = arena.slots[place.slots[0]];
-        const { width, height } = arena.textures[texture];
-        return { name, sampler: samplerOf(arena, fetches, read), layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type };
+        const { width, height, lanes } = arena.textures[texture];
+        return { name, sampler: samplerOf(arena, fetches, read), layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type, lanes };
       }),
       computed: computedOf(reads),
       uniform: uniform && { name: uniform.alias, layout: uniform.layout },

@@ -35,7 +35,7 @@ export class Evaluator {
     const { executable, tensors } = this;
     executable.enter();
     const { slots } = tensors.place(orderAt(to));
-    tensors.upload(slots[0], 0, order, true);
+    tensors.upload(slots[0], 0, order);
     if (to === "epoch") this.runOnce(executable.all(executable.lowered.gathers.epoch), 0);
   }
 

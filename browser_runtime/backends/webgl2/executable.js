@@ -255,7 +255,7 @@ export class Executable {
     const width = this.slots(phase);
     const { parts, norm } = this.lowered.reductions[phase];
     this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, this.dispatches.framebuffer(this.reduction(phase), 0, 0));
-    const values = await readLater(this.device, { x: 0, y: 0, width, height: lines * parts });
+    const values = await readLater(this.device, { x: 0, y: 0, width, height: lines * parts }, 4);
     return (line, slot) => {
       const sums = { loss: 0, finite: true, correct: 0 };
       for (let part = 0; part < parts; part++) {

@@ -12,6 +12,7 @@
 // lies in layer r mod 4 + 4 (floor(r / 16) mod 2), in row group 4 floor(r / 32) + floor(r / 4) mod 4.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
+// Where 3 of the 4 lanes would be padding in every texel a texture may have one: the same texels, which are fetched with zeros for the other lanes.
 
 /**
  * @typedef {object} Layout
@@ -39,6 +40,16 @@ export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => cei
 
 /** A batch's rows are padded to a multiple of this: whole row groups whatever R is, and as many samples as kernels take at once. */
 export const ROW_ALIGNMENT = 16;
+
+const LANE_BYTES = 4; // float32 or int32
+
+/** Numbers that a texel of a texture holds. @typedef {1|4} Lanes */
+
+/** Of what comes with the data. @param {{channels: number}} layout @returns {Lanes} */
+export const lanesOf = ({ channels }) => (channels === 1 ? 1 : 4);
+
+/** Bytes of a texture array. @param {{width: number, height: number, layers: number, lanes?: Lanes}} texture */
+export const textureBytes = ({ width, height, layers, lanes = 4 }) => width * height * layers * lanes * LANE_BYTES;
 
 export const SPREAD_LAYERS = 8;
 /** Rows of the 8 texels whose rows share row groups where weights are spread. */
@@ -111,11 +122,11 @@ export const stackedSize = (sizes) => ({
   height: sizes.reduce((sum, { height }) => sum + height, 0),
 });
 
-/** Bytes of a texture for each layout; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
+/** Bytes of a texture for each layout of what comes with the data; Infinity where one does not fit. @param {Layout[]} layouts @param {number} maxSize */
 export function bytesOf(layouts, maxSize) {
   return layouts.reduce((sum, layout) => {
     const size = extent(layout, maxSize);
-    return sum + (size && size.height <= maxSize ? size.width * size.height * layout.layers * 16 : Infinity);
+    return sum + (size && size.height <= maxSize ? textureBytes({ ...size, layers: layout.layers, lanes: lanesOf(layout) }) : Infinity);
   }, 0);
 }
 
@@ -143,19 +154,20 @@ export function texelOf({ layers, texelsPerRow, folded, spread, lines }, { width
 
 /**
  * Calls `visit(element, value)` for every value of a tensor: its place among the floats of the texture array, and in the row-major matrix.
- * @param {Layout} layout @param {{width: number, height: number}} texture
+ * @param {Layout} layout @param {{width: number, height: number, lanes?: Lanes}} texture
  * @param {(at: number, count: number, value: number) => void} visit `count` values from `value` on, whose floats are consecutive from `at` on
  */
 function eachRun(layout, texture, visit) {
   const { rows, blockRows, blockStride, columns, channels, texelsPerPixel, lines } = layout;
+  const { lanes = 4 } = texture;
   // Where a pixel fills its texels, a row is one run; in quads each texel is.
-  const whole = channels % 4 === 0 || columns === channels ? columns : channels;
+  const whole = channels % lanes === 0 || columns === channels ? columns : channels;
   const run = lines === 1 ? whole : 4;
   for (let i = 0; i < rows; i++) {
     const row = Math.floor(i / blockRows) * blockStride + (i % blockRows);
     for (let c = 0; c < columns; c += whole) {
       const first = (c / channels) * texelsPerPixel;
-      for (let d = 0; d < whole; d += run) visit(texelOf(layout, texture, row, first + d / 4) * 4, Math.min(run, whole - d), i * columns + c + d);
+      for (let d = 0; d < whole; d += run) visit(texelOf(layout, texture, row, first + d / 4) * lanes, Math.min(run, whole - d), i * columns + c + d);
     }
   }
 }
@@ -165,21 +177,22 @@ function eachRun(layout, texture, visit) {
  * @param {Layout} layout
  * @param {ArrayLike<number>} data row-major [rows, columns]
  * @param {ArrayLike<number>|null} bias [columns]
- * @param {{width: number, height: number}} texture
- * @returns {Float32Array} [layers, height, width, 4]
+ * @param {{width: number, height: number, lanes?: Lanes}} texture
+ * @returns {Float32Array} [layers, height, width, lanes]
  */
 export function pack(layout, data, bias, texture) {
-  const out = new Float32Array(layout.layers * texture.width * texture.height * 4);
+  const { width, height, lanes = 4 } = texture;
+  const out = new Float32Array(layout.layers * width * height * lanes);
   eachRun(layout, texture, (at, count, value) => {
     for (let c = 0; c < count; c++) out[at + c] = data[value + c];
   });
-  if (bias && layout.biasRow >= 0) out.set(bias, texelOf(layout, texture, layout.biasRow) * 4);
+  if (bias && layout.biasRow >= 0) out.set(bias, texelOf(layout, texture, layout.biasRow) * lanes);
   return out;
 }
 
 /**
  * The inverse of `pack`.
- * @param {Layout} layout @param {Float32Array} texels @param {{width: number, height: number}} texture
+ * @param {Layout} layout @param {Float32Array} texels @param {{width: number, height: number, lanes?: Lanes}} texture
  * @returns {{data: Float32Array, bias: Float32Array|null}}
  */
 export function unpack(layout, texels, texture) {
@@ -187,6 +200,6 @@ export function unpack(layout, texels, texture) {
   const data = new Float32Array(rows * columns);
   eachRun(layout, texture, (at, count, value) => data.set(texels.subarray(at, at + count), value));
   if (biasRow < 0) return { data, bias: null };
-  const at = texelOf(layout, texture, biasRow) * 4;
+  const at = texelOf(layout, texture, biasRow) * (texture.lanes ?? 4);
   return { data, bias: texels.slice(at, at + columns) };
 }

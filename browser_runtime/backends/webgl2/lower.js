@@ -5,7 +5,7 @@ import { makeDraw } from "./draw.js";
 import { ROWS, samplesFor } from "./fragment_rows.js";
 import { atOnce, BLOCK, largestPower, MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
-import { bytesOf, ceilDiv, columnsOf, layoutOf, matrixOf, RESIDENT_BYTES, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
+import { bytesOf, ceilDiv, columnsOf, lanesOf, layoutOf, matrixOf, RESIDENT_BYTES, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
 import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
@@ -14,7 +14,7 @@ import { partOf, UNIFORM_ROWS, uniformProducts, uniformWeights } from "./uniform
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
-/** @import { Layout } from "./layout.js" */
+/** @import { Lanes, Layout } from "./layout.js" */
 /** @import { Phase, Plan } from "../../plan/plan.js" */
 
 /** Share of them for the ring of batches through which data is streamed. */
@@ -104,8 +104,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     if (places.has(name)) throw new Error(`${name} has a place already`);
     places.set(name, place);
   };
-  const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, int = false } = {}) => {
-    const slot = arena.own(name, layout, { int });
+  const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, int = false, lanes = /** @type {Lanes} */ (4) } = {}) => {
+    const slot = arena.own(name, layout, { int, lanes });
     put(name, { slots: [slot, slot], layout, fed });
   };
   const data = (/** @type {string} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
@@ -119,13 +119,14 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   }
   const ring = streamed ? Math.min(batches, ringOf(bytesOf(fedNames.map((name) => epoch(name, 1)), Infinity), residentBytes)) : batches;
   for (const name of fedNames) {
-    if (!streamed) own(fedAt("data", name), data(name));
-    own(fedAt("epoch", name), epoch(name, ring), { fed: true });
-    own(fedAt("stage", name), layoutFor({ rows: stage, ...columns[name], layers }));
+    const lanes = lanesOf(data(name));
+    if (!streamed) own(fedAt("data", name), data(name), { lanes });
+    own(fedAt("epoch", name), epoch(name, ring), { fed: true, lanes });
+    own(fedAt("stage", name), layoutFor({ rows: stage, ...columns[name], layers }), { lanes });
   }
   if (!streamed) {
-    own(orderAt("epoch"), layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true });
-    own(orderAt("stage"), layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true });
+    own(orderAt("epoch"), layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true, lanes: 1 });
+    own(orderAt("stage"), layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true, lanes: 1 });
   }
 
   const outputs = 1 + plan.states.length;

@@ -2,7 +2,7 @@
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
-import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment } from "./layout.js";
+import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
@@ -174,15 +174,16 @@ export class Lowering {
     return { name: alias, slots: /** @type {[number, number]} */ ([slots[1], slots[0]]), layers: /** @type {number|"slot"} */ (layout.layers), clock };
   }
 
-  /** One number a row, 4 rows a texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
+  /** One number a row, those of a fragment in one texel, one layer for each batch in flight. @param {string} alias @param {string} name @param {Layout} domain */
   writeRows(alias, name, domain) {
-    this.slots ||= Math.max(1, Math.min(this.mostSlots, Math.floor(ROW_LOSS_BYTES / (domain.texels * 16))));
+    const lanes = domain.layers === 1 ? 1 : 4;
+    this.slots ||= Math.max(1, Math.min(this.mostSlots, Math.floor(ROW_LOSS_BYTES / textureBytes({ width: domain.texels, height: 1, layers: 1, lanes }))));
     const layout = { ...domain, layers: this.slots };
     let place = this.places.get(name);
     if (!place) {
       // As large as the other targets of the draw; those of an evaluation have only each other.
       const gradient = [...this.places.values()].find((p) => p.layout === domain);
-      const slot = this.arena.own(name, layout, { like: gradient && this.arena.slots[gradient.slots[0]] });
+      const slot = this.arena.own(name, layout, { lanes, like: gradient && this.arena.slots[gradient.slots[0]] });
       place = { slots: [slot, slot], layout, fed: false };
       this.places.set(name, place);
     }

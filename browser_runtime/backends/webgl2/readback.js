@@ -1,31 +1,52 @@
-// Readback without stalls: readPixels into a pixel-pack buffer, a fence, and a promise that resolves once it has signalled.
+// Readback: texels of textures as numbers. Without stalls by readPixels into a pixel-pack buffer, a fence, and a promise that resolves once it has signalled.
 import { EngineError } from "../../errors.js";
 
 /** @import { Device } from "./device.js" */
+/** @import { Lanes } from "./layout.js" */
+
+/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
+
+/** Of numbers that were read with 4 lanes a texel. @param {Float32Array} numbers */
+const firstLanes = (numbers) => Float32Array.from({ length: numbers.length / 4 }, (_, i) => numbers[4 * i]);
+
+/**
+ * Reads a rectangle of a layer of a texture, and waits for it.
+ * @param {Device} device @param {{texture: WebGLTexture, layer: number}} target @param {Rectangle} rectangle @param {Lanes} lanes of the texture
+ * @returns {Float32Array} [height, width, lanes]
+ */
+export function readNow(device, target, { x, y, width, height }, lanes) {
+  const framebuffer = device.createFramebuffer([target]);
+  const read = device.readLanes(lanes);
+  const out = new Float32Array(width * height * read);
+  const { format, type, view } = device.transfer(out.buffer, read);
+  device.gl.readPixels(x, y, width, height, format, type, /** @type {ArrayBufferView} */ (view));
+  device.deleteFramebuffer(framebuffer);
+  return read === lanes ? out : firstLanes(out);
+}
 
 /**
  * Reads a rectangle of the bound framebuffer's first target.
- * @param {Device} device
- * @param {{x: number, y: number, width: number, height: number}} rectangle
- * @returns {Promise<Float32Array>} [height, width, 4]
+ * @param {Device} device @param {Rectangle} rectangle @param {Lanes} lanes of its texture
+ * @returns {Promise<Float32Array>} [height, width, lanes]
  */
-export async function readLater(device, { x, y, width, height }) {
+export async function readLater(device, { x, y, width, height }, lanes) {
   const { gl } = device;
-  const bytes = width * height * 16;
+  const read = device.readLanes(lanes);
+  const numbers = width * height * read;
   const buffer = gl.createBuffer();
   device.live.buffers += 1;
   gl.bindBuffer(gl.PIXEL_PACK_BUFFER, buffer);
-  gl.bufferData(gl.PIXEL_PACK_BUFFER, bytes, gl.STREAM_READ);
-  const { format, type } = device.transfer();
+  gl.bufferData(gl.PIXEL_PACK_BUFFER, 4 * numbers, gl.STREAM_READ);
+  const { format, type } = device.transfer(undefined, read);
   gl.readPixels(x, y, width, height, format, type, 0);
   gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
   try {
     await signalled(device);
-    const out = new Float32Array(width * height * 4);
+    const out = new Float32Array(numbers);
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, buffer);
     gl.getBufferSubData(gl.PIXEL_PACK_BUFFER, 0, new Uint8Array(out.buffer));
     gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
-    return out;
+    return read === lanes ? out : firstLanes(out);
   } finally {
     gl.deleteBuffer(buffer);
     device.live.buffers -= 1;

@@ -13,6 +13,7 @@ import { EngineError } from "../../errors.js";
  * @property {{y: number, width: number}} [region] its first line there and how long its lines are, where it has not the whole texture
  * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
  * @property {"float"|"int"} [type] "int" for row numbers
+ * @property {import("./layout.js").Lanes} [lanes] of a texel; a fetch gives 0 for those that it has not
  */
 
 /**
@@ -159,7 +160,7 @@ const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, unif
  * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
-function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float" }, { format, fetch }) {
+function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float", lanes = 4 }, { format, fetch }) {
   const { folded, layers, lines, spread, texelsPerRow } = layout;
   const int = type === "int";
   const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
@@ -174,14 +175,17 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
     fetch === "texture"
       ? `texture(u${owner}, vec3((vec2(at) + .5) * vec2(${float(1 / width)}, ${float(1 / height)}), float(layer)))`
       : `texelFetch(u${owner}, ivec3(at, layer), 0)`;
-  const value = !int && format === "rgba32ui" ? `uintBitsToFloat(${point})` : point;
+  const texel = lanes === 1 ? `${point}.x` : point;
+  const numbers = !int && format === "rgba32ui" ? `uintBitsToFloat(${texel})` : texel;
+  const vector = int ? "ivec4" : "vec4";
+  const value = lanes === 1 ? `${vector}(${numbers}, 0, 0, 0)` : numbers;
   return [
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
     `#define ${name}_layer(row) (${spread ? "((row) & 3) | ((row) >> 2 & 4)" : `(row) & ${layers - 1}`})`,
     `#define ${name}_group(group) ((group)${stride === 1 ? "" : ` * ${stride}`}${origin === 0 ? "" : ` + ${origin}`})`,
     `#define ${name}_base(row) ${name}_group(${spread ? "((row) >> 5 << 2) | ((row) >> 2 & 3)" : `((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}`})`,
-    `${int ? "ivec4" : "vec4"} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
+    `${vector} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
     `#define ${name}_Row ivec2`,
     `#define ${name}_Column int`,
     `#define ${name}_row(row) ivec2(${name}_layer(row), ${name}_base(row))`,

@@ -1,7 +1,7 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
-import { filled, pack, roundUp, unpack } from "./layout.js";
+import { filled, pack, roundUp, textureBytes, unpack } from "./layout.js";
 import { fedAt } from "./places.js";
-import { readLater } from "./readback.js";
+import { readLater, readNow } from "./readback.js";
 
 /** @import { Device } from "./device.js" */
 /** @import { Place } from "./draw.js" */
@@ -18,7 +18,7 @@ export class Tensors {
     /** @type {WebGLTexture[]} */
     this.textures = lowered.textures.map((size) => device.createTexture(size));
     /** Beside the textures that are copied. @type {(WebGLBuffer|null)[]} */
-    this.buffers = lowered.textures.map((size) => (size.copied ? device.createBuffer(bytesOf(size)) : null));
+    this.buffers = lowered.textures.map((size) => (size.copied ? device.createBuffer(textureBytes(size)) : null));
     this.bytes = device.live.textureBytes - before;
     /** Which of the ping-pong textures holds the parameters: every step changes it. */
     this.parity = 0;
@@ -55,9 +55,10 @@ export class Tensors {
     const { slots, layout } = this.place(fedAt("data", name));
     const { columns, texelsPerRow } = layout;
     const rows = values.length / columns;
-    const texels = pack({ ...layout, rows, folded: false }, values, null, { width: texelsPerRow, height: rows });
-    if (layout.folded) this.upload(slots[0], firstRow * texelsPerRow, texels, false);
-    else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels, false);
+    const { lanes } = this.lowered.slots[slots[0]];
+    const texels = pack({ ...layout, rows, folded: false }, values, null, { width: texelsPerRow, height: rows, lanes });
+    if (layout.folded) this.upload(slots[0], firstRow * texelsPerRow, texels);
+    else this.uploadBox(slots[0], { x: 0, y: firstRow, width: texelsPerRow, height: rows }, texels);
   }
 
   /** Numbers of a row. @param {string} name */
@@ -73,14 +74,15 @@ export class Tensors {
   writeEpoch(name, first, values) {
     const { slots, layout } = this.place(fedAt("epoch", name));
     const { layers, texelsPerRow, folded } = layout;
+    const { lanes } = this.lowered.slots[slots[0]];
     const rows = values.length / layout.columns;
     const groups = roundUp(rows, this.sizes.batch) / layers;
     const count = groups * texelsPerRow;
-    const texels = pack({ ...layout, rows, blockRows: rows, folded: true }, values, null, { width: count, height: 1 });
+    const texels = pack({ ...layout, rows, blockRows: rows, folded: true }, values, null, { width: count, height: 1, lanes });
     for (let layer = 0; layer < layers; layer++) {
-      const part = texels.subarray(layer * count * 4, (layer + 1) * count * 4);
-      if (folded) this.upload(slots[0], (first / layers) * texelsPerRow, part, false, layer);
-      else this.uploadBox(slots[0], { x: 0, y: first / layers, width: texelsPerRow, height: groups }, part, false, layer);
+      const part = texels.subarray(layer * count * lanes, (layer + 1) * count * lanes);
+      if (folded) this.upload(slots[0], (first / layers) * texelsPerRow, part, layer);
+      else this.uploadBox(slots[0], { x: 0, y: first / layers, width: texelsPerRow, height: groups }, part, layer);
     }
   }
 
@@ -91,10 +93,9 @@ export class Tensors {
     this.uploadAll(slots[0], pack({ ...layout, rows }, values, null, this.lowered.slots[slots[0]]));
   }
 
-  /** Uploads consecutive texels of a layer of a folded texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer] */
-  upload(slot, first, texels, int, layer = 0) {
-    const { width } = this.lowered.slots[slot];
-    const lanes = int ? 1 : 4;
+  /** Uploads consecutive texels of a layer of a folded texture. @param {number} slot @param {number} first @param {Float32Array|Int32Array} texels @param {number} [layer] */
+  upload(slot, first, texels, layer = 0) {
+    const { width, lanes } = this.lowered.slots[slot];
     const count = texels.length / lanes;
     for (let done = 0; done < count; ) {
       const x = (first + done) % width;
@@ -103,30 +104,31 @@ export class Tensors {
       const lines = x === 0 ? Math.floor((count - done) / width) : 0;
       const size = lines > 0 ? lines * width : Math.min(width - x, count - done);
       const box = { x, y, width: lines > 0 ? width : size, height: Math.max(1, lines) };
-      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), int, layer);
+      this.uploadBox(slot, box, texels.subarray(done * lanes, (done + size) * lanes), layer);
       done += size;
     }
   }
 
   /**
    * @param {number} slot @param {{x: number, y: number, width: number, height: number}} box within the slot
-   * @param {Float32Array|Int32Array} texels @param {boolean} int @param {number} [layer]
+   * @param {Float32Array|Int32Array} texels @param {number} [layer]
    */
-  uploadBox(slot, { x, y, width, height }, texels, int, layer = 0) {
+  uploadBox(slot, { x, y, width, height }, texels, layer = 0) {
     const { gl, device } = this;
+    const { y: top, lanes, int } = this.lowered.slots[slot];
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture(slot));
     this.bound[0] = null;
-    const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer();
+    const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer(undefined, lanes);
     const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
-    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, this.lowered.slots[slot].y + y, layer, width, height, 1, format, type, view);
+    gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, top + y, layer, width, height, 1, format, type, view);
   }
 
-  /** @param {number} slot @param {Float32Array} texels [layers, height, width, 4] */
+  /** @param {number} slot @param {Float32Array} texels [layers, height, width, lanes] */
   uploadAll(slot, texels) {
     const { gl, device } = this;
-    const { y, width, height, layers } = this.lowered.slots[slot];
-    const { format, type, view } = device.transfer(texels.buffer);
+    const { y, width, height, layers, lanes } = this.lowered.slots[slot];
+    const { format, type, view } = device.transfer(texels.buffer, lanes);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture(slot));
     this.bound[0] = null;
@@ -146,24 +148,19 @@ export class Tensors {
    * @returns {{data: Float32Array, bias: Float32Array|null, texels: Float32Array}} `texels`: all that its slot holds, padding too
    */
   readTensor(name, parity = this.parity) {
-    const { gl, device } = this;
+    const { device } = this;
     const place = this.place(name);
     const { layout } = place;
     // Both clocks turn where the other value is asked for.
     const slot = slotOf(place, this.state ^ (parity === this.parity ? 0 : 3));
-    const { y, width, height, layers } = this.lowered.slots[slot];
-    const texels = new Float32Array(layers * width * height * 4);
+    const { y, width, height, layers, lanes } = this.lowered.slots[slot];
+    const size = width * height * lanes;
+    const texels = new Float32Array(layers * size);
     for (let layer = 0; layer < layers; layer++) {
-      const framebuffer = device.createFramebuffer([{ texture: this.texture(slot), layer }]);
-      const { format, type, view } = device.transfer(texels.buffer);
-      const size = width * height * 4;
-      gl.readPixels(0, y, width, height, format, type, /** @type {any} */ (view).subarray(layer * size, (layer + 1) * size));
-      device.deleteFramebuffer(framebuffer);
+      texels.set(readNow(device, { texture: this.texture(slot), layer }, { x: 0, y, width, height }, lanes), layer * size);
     }
-    device.checkAlive();
-    // The texture of a probe took the place of whatever was bound.
-    this.bound.length = 0;
-    return { ...unpack(layout, texels, { width, height }), texels };
+    this.checkAlive();
+    return { ...unpack(layout, texels, { width, height, lanes }), texels };
   }
 
   /**
@@ -171,25 +168,19 @@ export class Tensors {
    * @param {string} name @param {number} first a row that starts a batch @param {number} rows @returns {Float32Array} [rows, columns]
    */
   readEpoch(name, first, rows) {
-    const { gl, device } = this;
     const { slots, layout } = this.place(fedAt("epoch", name));
-    const { width } = this.lowered.slots[slots[0]];
+    const { width, lanes } = this.lowered.slots[slots[0]];
     const [from, count] = [(first / layout.layers) * layout.texelsPerRow, Math.ceil(rows / layout.layers) * layout.texelsPerRow];
     const [top, bottom] = [Math.floor(from / width), Math.ceil((from + count) / width)];
     // A plain texture is as wide as a row, so that in both the texels of some groups follow each other.
-    const lines = new Float32Array((bottom - top) * width * 4);
-    const texels = new Float32Array(layout.layers * count * 4);
-    const { format, type, view } = device.transfer(lines.buffer);
+    const texels = new Float32Array(layout.layers * count * lanes);
     for (let layer = 0; layer < layout.layers; layer++) {
-      const framebuffer = device.createFramebuffer([{ texture: this.texture(slots[0]), layer }]);
-      gl.readPixels(0, top, width, bottom - top, format, type, /** @type {any} */ (view));
-      device.deleteFramebuffer(framebuffer);
-      const start = (from - top * width) * 4;
-      texels.set(lines.subarray(start, start + count * 4), layer * count * 4);
+      const lines = readNow(this.device, { texture: this.texture(slots[0]), layer }, { x: 0, y: top, width, height: bottom - top }, lanes);
+      const start = (from - top * width) * lanes;
+      texels.set(lines.subarray(start, start + count * lanes), layer * count * lanes);
     }
-    device.checkAlive();
-    this.bound.length = 0;
-    return unpack({ ...layout, rows, blockRows: rows, folded: true }, texels, { width: count, height: 1 }).data;
+    this.checkAlive();
+    return unpack({ ...layout, rows, blockRows: rows, folded: true }, texels, { width: count, height: 1, lanes }).data;
   }
 
   /**
@@ -201,19 +192,20 @@ export class Tensors {
     const { gl, device } = this;
     const { slots, layout } = this.place(name);
     const { layers, columns } = layout;
+    const { width: line, lanes } = this.lowered.slots[slots[0]];
     // A texture that tensors share may be larger than this one.
-    const { width, height } = filled(layout, this.lowered.slots[slots[0]].width);
+    const { width, height } = filled(layout, line);
     if (!this.readers.has(name)) {
       this.readers.set(name, Array.from({ length: layers }, (_, layer) => device.createFramebuffer([{ texture: this.texture(slots[0]), layer }])));
     }
     const reads = /** @type {WebGLFramebuffer[]} */ (this.readers.get(name)).map((framebuffer) => {
       gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
-      return readLater(device, { x: 0, y: 0, width, height });
+      return readLater(device, { x: 0, y: 0, width, height }, lanes);
     });
-    const size = width * height * 4;
+    const size = width * height * lanes;
     const all = new Float32Array(layers * size);
     (await Promise.all(reads)).forEach((read, layer) => all.set(read, layer * size));
-    return unpack(layout, all, { width, height }).data.subarray(0, rows * columns);
+    return unpack(layout, all, { width, height, lanes }).data.subarray(0, rows * columns);
   }
 
   /**
@@ -221,24 +213,17 @@ export class Tensors {
    * @param {string} name of a `rows` tensor @param {number} rows @returns {Float64Array} [rows]
    */
   readRows(name, rows) {
-    const { gl, device } = this;
     const { slots, layout } = this.place(name);
-    const { width, height } = this.lowered.slots[slots[0]];
-    const texels = new Float32Array(width * height * 4);
-    const framebuffer = device.createFramebuffer([{ texture: this.texture(slots[0]), layer: 0 }]);
-    const { format, type, view } = device.transfer(texels.buffer);
-    gl.readPixels(0, 0, width, height, format, type, /** @type {any} */ (view));
-    device.deleteFramebuffer(framebuffer);
-    device.checkAlive();
-    // The texture of a probe took the place of whatever was bound.
-    this.bound.length = 0;
+    const { width, height, lanes } = this.lowered.slots[slots[0]];
+    const texels = readNow(this.device, { texture: this.texture(slots[0]), layer: 0 }, { x: 0, y: 0, width, height }, lanes);
+    this.checkAlive();
     // A texel holds the parts of `perTexel` rows that one column texel makes: the rows of a fragment of the draw that writes it.
     const writer = this.lowered.phases.train.flat().find(({ writes }) => writes.some((write) => write.slots[0] === slots[0]));
     const perTexel = writer ? writer.source.domain.layers : 1;
     const out = new Float64Array(rows);
     for (let row = 0; row < rows; row++) {
       const first = Math.floor(row / perTexel) * (layout.folded ? layout.texelsPerRow : width);
-      for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * 4 + (row % perTexel)];
+      for (let n = 0; n < layout.texelsPerRow; n++) out[row] += texels[(first + n) * lanes + (row % perTexel)];
     }
     return out;
   }
@@ -253,15 +238,12 @@ export class Tensors {
   dispose() {
     for (const framebuffer of [...this.readers.values()].flat()) this.device.deleteFramebuffer(framebuffer);
     this.textures.forEach((texture, i) => this.device.deleteTexture(texture, this.lowered.textures[i]));
-    this.buffers.forEach((buffer, i) => buffer && this.device.deleteBuffer(buffer, bytesOf(this.lowered.textures[i])));
+    this.buffers.forEach((buffer, i) => buffer && this.device.deleteBuffer(buffer, textureBytes(this.lowered.textures[i])));
     this.readers.clear();
     this.textures = [];
     this.buffers = [];
   }
 }
-
-/** Of a texture's texels. @param {import("./arena.js").Texture} texture */
-const bytesOf = ({ width, height, layers }) => width * height * layers * 16;
 
 /** The slot of a place in a state of the two clocks: bit 0 is that of steps, bit 1 of batches.
  * @param {{slots: [number, number], clock?: "batch"}} place @param {number} state */
