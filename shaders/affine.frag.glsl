@@ -17,10 +17,9 @@
 #define EACH_BLOCK const int start = 0;
 #endif
 #ifdef UNIFORM_COLUMNS
-// W's rows row + i ... row + i + 3 at column texel n, where row is a multiple of 4, or of 16 if i is not 0. One address, to which constants are added: beside
-// uniform blocks the integers that make addresses cost time.
-#define INTERLEAVED (W_LAYERS < 4 ? W_LAYERS : 4)
-#define WEIGHT(row, i) W_fetch(W_layer(row) + (i) % INTERLEAVED, W_base(row) + W_group((i) / INTERLEAVED) - W_group(0), n)
+// W's row `row + i` at column texel n; row is a multiple of 4 and i less than that, or of 16, so that layers and groups of both add up. One address, to which
+// constants are added: beside uniform blocks the integers that make addresses cost time.
+#define WEIGHT(row, i) W_fetch(W_layer(row) + W_layer(i), W_base(row) + (W_base(i) - W_base(0)), n)
 #define WEIGHTS_OF(row, i) mat4(WEIGHT(row, i), WEIGHT(row, (i) + 1), WEIGHT(row, (i) + 2), WEIGHT(row, (i) + 3))
 #if TEXELS == 4
 #define WEIGHTS(j) WEIGHTS_OF(4 * first, 4 * (j))

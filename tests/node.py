@@ -81,11 +81,11 @@ def call(module_path: str, name: str, *arguments: Any) -> Any:
 
 
 def estimates(spec: dict[str, Any], arrays: dict[str, Any]) -> list[dict[str, Any]]:
-    """The page's estimate of a spec on arrays of these shapes: on a software renderer, and on GPUs without uniform blocks, with small and with large ones."""
+    """The page's estimate of a spec on arrays of these shapes: on a software renderer, and on GPUs without uniform blocks, and with small to large ones."""
     limits = {"maxDrawBuffers": 8, "maxTextureSize": 8192, "maxArrayLayers": 256}
     page = "/browser_runtime/train/estimate.js"
     devices = [
         {"software": True},
-        *({"software": False, "copiedBlockBytes": size << 10} for size in (0, 16, 64)),
+        *({"software": False, "copiedBlockBytes": size << 10} for size in (0, 16, 32, 64)),
     ]
     return [call(page, "estimate", spec, arrays, limits | device) for device in devices]

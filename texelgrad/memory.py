@@ -18,8 +18,10 @@ from texelgrad.uniform_rows import (
     LEAST_BLOCK_BYTES,
     LINES,
     MOST_BLOCK_BYTES,
+    MOST_ROWS,
     QUAD,
     ROWS,
+    SPREAD_ROWS,
     arranged_bytes,
     is_large,
     uniform_rows,
@@ -75,7 +77,7 @@ class _Renderer:
 
     def kind(self, rows: int, texels_per_row: int, wide: frozenset[int]) -> _Kind:
         """Of the texture that holds an activation: as many layers as its fragments write rows."""
-        if texels_per_row in wide and rows <= _MAX_TEXTURE_SIZE:
+        if texels_per_row in wide and rows <= MOST_ROWS:
             return _Kind(folded=False, layers=ROWS, lines=LINES)
         few, layers, many = self.rows
         if rows * texels_per_row >= many * _MANY_FRAGMENTS:
@@ -90,7 +92,7 @@ _RENDERERS = (
     _Renderer(times=(0, 1, 40), rows=(4, 4, 4), slots=32),  # on a CPU
     *(
         _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes)  # GPUs
-        for block_bytes in (0, LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
+        for block_bytes in (0, LEAST_BLOCK_BYTES, 2 * LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
     ),
 )
 
@@ -126,13 +128,20 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     layers = _LAYERS
     while layers * (1 + sizes.states) > _RENDER_TARGETS:
         layers //= 2
-    total += sum(_weights(layer, layers) for layer in sizes.layers if layer.weights and layer.frozen)
+    spread = {
+        layer.index
+        for layer in sizes.layers
+        if sizes.states == 0 and renderer.block_bytes and is_large(layer, batch)
+    }
+    held = {
+        layer.index: _weights(layer, ROWS, SPREAD_ROWS) if layer.index in spread else _weights(layer, layers)
+        for layer in sizes.layers
+    }
+    total += sum(held[layer.index] for layer in sizes.layers if layer.weights and layer.frozen)
     weights = [layer for layer in sizes.layers if layer.weights and not layer.frozen]
     small = [layer for layer in weights if _is_small(layer, 1 + sizes.states)]
     wasted = (_MOST_WASTE - 1) * sum(_weights(layer, layers) for layer in small)
-    lies = [ROWS if sizes.states == 0 and is_large(layer, batch) else layers for layer in weights]
-    held = sum(_weights(layer, rows) for layer, rows in zip(weights, lies, strict=True))
-    total += 2 * (1 + sizes.states) * (held + int(wasted))
+    total += 2 * (1 + sizes.states) * (sum(held[layer.index] for layer in weights) + int(wasted))
     if sizes.accumulates:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
@@ -286,10 +295,13 @@ def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS, texel_bytes: 
     return _folded(math.ceil(rows / layers) * texels_per_row, layers, texel_bytes)
 
 
-def _weights(layer: LayerShape, layers: int) -> int:
-    """Bytes of a layer's weights: each block starts on a multiple of 4 rows, the bias in a group of its own."""
+def _weights(layer: LayerShape, layers: int, multiple: int = 1) -> int:
+    """Bytes of a layer's weights: each block starts on a multiple of 4 rows, the bias in a group of its own.
+
+    `multiple`: of their rows, the bias not counted.
+    """
     blocks, rows, columns = layer.weights or (0, 0, 0)
-    bias_row = _round_up(blocks * _round_up(rows, 4), layers)
+    bias_row = _round_up(blocks * _round_up(rows, 4), max(layers, multiple))
     return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
 
 

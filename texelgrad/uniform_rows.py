@@ -18,7 +18,10 @@ LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
 """The least that a GPU has, and what is taken at most."""
 _ALIGNMENT_BYTES = 256
 _TEXEL_BYTES = 16
-_MAX_TEXTURE_SIZE = 8192
+MOST_ROWS = 8192
+"""Of a batch."""
+SPREAD_ROWS = 32
+"""Rows of spread weights are a multiple of this."""
 
 
 @dataclass(frozen=True)
@@ -26,20 +29,18 @@ class UniformRows:
     """Of all products of a phase."""
 
     rows: int  # of a batch
-    widths: frozenset[int] = (
-        frozenset()
-    )  # texels a row of what they write; all that is as wide lies in quads as that does
+    widths: frozenset[int] = frozenset()  # texels a row of results; all that is as wide lies in quads too
     part: int = 0  # bytes of a row group of the widest operand
 
 
 def is_large(layer: LayerShape, rows: int) -> bool:
     """Whether a dense layer's products may take rows from uniform blocks; its weights then may have 8 rows a fragment."""
-    return rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
+    return _is_dense(layer) and rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
 
 
 def uniform_rows(layers: Sequence[LayerShape], rows: int, block_bytes: int, *, trains: bool) -> UniformRows:
     """Of blocks up to so many bytes. Forward, a product makes a layer's output; backward, in training, the gradient of its input."""
-    dense = [layer for layer in layers if layer.weights and not layer.lines and not layer.sums]
+    dense = [layer for layer in layers if _is_dense(layer)]
     products = [(layer.input, layer.output) for layer in dense]
     if trains:
         products += [(layer.output, layer.input) for layer in dense]
@@ -49,7 +50,7 @@ def uniform_rows(layers: Sequence[LayerShape], rows: int, block_bytes: int, *, t
         if rows * math.prod(read) * math.prod(made) >= _PRODUCTS and texels(made) >= _TEXELS
     ]
     taken = [(made, part) for made, part in found if part <= block_bytes]
-    if not taken or rows > _MAX_TEXTURE_SIZE:
+    if not taken or rows > MOST_ROWS:
         return UniformRows(rows)
     return UniformRows(rows, frozenset(made for made, _ in taken), max(part for _, part in taken))
 
@@ -58,6 +59,10 @@ def arranged_bytes(phases: Sequence[UniformRows]) -> int:
     """Of the texture in which all of them arrange the rows, and of the buffer beside it."""
     groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
     return 2 * groups * max(phase.part for phase in phases)
+
+
+def _is_dense(layer: LayerShape) -> bool:
+    return layer.weights is not None and layer.lines is None and layer.sums is None
 
 
 def _part(texels_per_row: int) -> int:

@@ -25,8 +25,6 @@ import { layerTypes } from "./layers/index.js";
  * @typedef {{tensor: string, layer: string, name: string, shape: number[], initial: number, moves: boolean}} Buffer
  */
 
-
-
 /**
  * Which of the two ways of a convolution is taken: shifted products, or one product with what the windows hold ("im2col"). With what both would
  * cost: multiply-adds, and loads and stores of 4 numbers, for a sample of a step; bytes of the weights and of what the windows hold, null where no texture

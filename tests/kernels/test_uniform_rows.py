@@ -121,6 +121,15 @@ def test_weights_of_eight_rows(
     assert any("update" in kernel for kernel in kernels) == ("clip" in net)
 
 
+@pytest.mark.parametrize("rows", [8, 2, 1])
+def test_weights_of_any_rows(browser_page: BrowserPage, can: bool, rows: int):
+    """Where the input gradient takes textures the weights are not spread, however many rows their fragments write."""
+    device = {"rows": ROWS | {"weight": rows, "uniform": {"products": 0, "texels": 10}}}
+    kernels = check(browser_page, (9, 16, 44, 6), 21, "softmax_cross_entropy", device=device)
+    assert (FORWARD in kernels) == can
+    assert "affine_grad_input.frag.glsl" in kernels
+
+
 def test_products_of_two_kinds(browser_page: BrowserPage, can: bool):
     """A smaller product writes quads as well where another one's result is as wide, and takes its rows from textures."""
     device = {"rows": ROWS | {"uniform": {"products": 16 * 60 * 60, "texels": 1}}}

@@ -54,6 +54,33 @@ def test_losses_of_images_frozen_layers_and_stored_gradients(net: str, train: di
 
 
 @pytest.mark.parametrize(
+    ("sizes", "rows", "batch", "train"),
+    [
+        ((1000, 1024), 300, 150, {"clip": {"global_norm": 1.0}, "accumulate_steps": 3}),
+        ((1000, 2049), 300, 130, {"accumulate_steps": 3}),
+    ],
+)
+def test_spread_weights_whose_gradients_are_stored(
+    sizes: tuple[int, int], rows: int, batch: int, train: dict[str, Any]
+):
+    """Of rows that are no multiple of 32."""
+    check(
+        (sizes[0],), [dense(sizes[1]), dense(5)], rows, batch, "softmax_cross_entropy", SGD, 0, None, **train
+    )
+
+
+def test_a_device_between_those_of_small_and_of_large_blocks():
+    """Rows of 1,000 values fit its blocks, those of 1,091 do not: it holds tensors of two kinds where others have one."""
+    layers = [
+        dense(4096, "relu"),
+        dense(1091, "tanh", use_bias=False, trainable=False),
+        dense(4063, "tanh", trainable=False),
+        dense(10),
+    ]
+    check((1000,), layers, 2000, 100, "softmax_cross_entropy", SGD, 0, None, accumulate_steps=3)
+
+
+@pytest.mark.parametrize(
     ("widths", "rows", "batch", "loss", "optimizer", "fraction", "columns"),
     [
         ([2, 32, 1], 100, None, "bce", SGD, 0, None),

@@ -42,7 +42,7 @@ def test_a_number_is_the_same_on_both_sides(name: str):
 
 UNIFORM = {
     "ROWS": "UNIFORM_ROWS", "LINES": "UNIFORM_LINES", "LEAST_BLOCK_BYTES": "LEAST_BLOCK_BYTES", "MOST_BLOCK_BYTES": "MOST_BLOCK_BYTES",
-    "_ALIGNMENT_BYTES": "ALIGNMENT_BYTES", "_TEXEL_BYTES": "TEXEL_BYTES",
+    "_ALIGNMENT_BYTES": "ALIGNMENT_BYTES", "_TEXEL_BYTES": "TEXEL_BYTES", "MOST_ROWS": "MOST_ROWS",
 }  # fmt: skip
 
 
@@ -53,6 +53,12 @@ def test_uniform_blocks_are_the_same_on_both_sides(name: str):
     assert found
     number, _, shift = found[1].partition("<<")
     assert getattr(uniform_rows, name) == int(number) << int(shift or 0)
+
+
+def test_rows_of_spread_weights_are_a_multiple_of_the_same():
+    """Both sides say so on their own."""
+    text = (WEBGL2 / "layout.js").read_text()
+    assert f"const SPREAD_ROWS = {uniform_rows.SPREAD_ROWS};" in text
 
 
 def test_from_when_on_products_take_uniform_blocks():

@@ -27,6 +27,7 @@ export class Executable {
    * @param {Device} device @param {Lowered} lowered
    */
   constructor(device, lowered) {
+    const started = performance.now();
     const { phases, gathers, reductions } = lowered;
     const first = [...phases.train.flat(), reductions.train.draw];
     const rest = [...gathers.epoch, ...phases.evaluate.flat(), ...phases.predict.flat(), ...gathers.stage, reductions.evaluate.draw];
@@ -65,7 +66,6 @@ export class Executable {
     for (const { name, values } of lowered.constants) this.tensors.writeParameter(name, values, null);
     /** Resolves once training can run; rejects with what a compiler or the driver says. */
     this.compiled = this.compile(first);
-    const started = performance.now();
     this.compileMs = 0;
     this.compiled.then(() => (this.compileMs = performance.now() - started), () => {}); // whoever awaits it hears of what fails
   }

@@ -3,7 +3,7 @@ import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
-import { partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
+import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
 /** @import { Draw, KernelRead, Lines, Place } from "./draw.js" */
@@ -54,7 +54,7 @@ export class Lowering {
     this.slots = 0;
     this.shared = shared;
     this.uniform = uniform;
-    this.wide = batchRows > arena.maxSize ? new Set() : wide;
+    this.wide = batchRows > MOST_ROWS ? new Set() : wide;
     this.arranged = arranged;
     this.places = new Map(fixed);
     this.phase = phase;

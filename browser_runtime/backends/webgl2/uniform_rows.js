@@ -16,6 +16,8 @@ export const UNIFORM_ROWS = 8;
 export const UNIFORM_LINES = 2;
 /** Texels of a row whose products are made at once, by kernel: all their weights are fetched before the first is used. @type {Record<string, number>} */
 export const UNIFORM_TEXELS = { affine: 4, affine_grad_input: 2 };
+/** Of a batch: the lines of its results fit every texture. No longer one has been measured, and texelgrad/memory.py counts on it. */
+export const MOST_ROWS = 8192;
 /** What is assumed of a device that says nothing, the least that WebGL2 has, and what is taken at most: more has not been measured. */
 const LEAST_BLOCK_BYTES = 16 << 10;
 const MOST_BLOCK_BYTES = 64 << 10;
@@ -44,7 +46,7 @@ function productOf({ ops }) {
 export function uniformProducts({ groups, tensors, computed }, rows, { uniform }, { maxDrawBuffers, maxTextureSize, copiedBlockBytes = LEAST_BLOCK_BYTES }) {
   /** @type {Map<string, UniformProduct>} */
   const found = new Map();
-  if (!uniform || maxDrawBuffers < UNIFORM_ROWS || rows > maxTextureSize) return found;
+  if (!uniform || maxDrawBuffers < UNIFORM_ROWS || rows > MOST_ROWS) return found;
   const rowOf = (/** @type {string} */ name) => {
     const shape = /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
     const { columns, pixels } = columnsOf(shape);
