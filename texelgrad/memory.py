@@ -170,12 +170,10 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     }
     kept = [columns for each in outputs.values() for columns in each]
     dips = [0, *(min(max(kept[:i]), kept[i], max(kept[i + 1 :])) for i in range(1, len(kept) - 1))]
-    uniform = [
-        uniform_rows(sizes.layers, rows, renderer.block_bytes, trains=trains)
-        for rows, trains in ((batch, True), (stage, False))
-    ]
-    total += arranged_bytes(uniform)
-    wide = uniform[0].widths | uniform[1].widths
+    uniform = uniform_rows(sizes.layers, batch, renderer.block_bytes)
+    staged = uniform_rows(sizes.layers, stage, renderer.block_bytes, training=uniform)
+    total += arranged_bytes([uniform, staged])
+    wide = uniform.widths
     total += sum(_tensor(batch, _in_lines(columns, wide)) for columns in kept)
     # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
     lasting = {layer.index for layer in small if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES}

@@ -38,16 +38,22 @@ def is_large(layer: LayerShape, rows: int) -> bool:
     return _is_dense(layer) and rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
 
 
-def uniform_rows(layers: Sequence[LayerShape], rows: int, block_bytes: int, *, trains: bool) -> UniformRows:
-    """Of blocks up to so many bytes. Forward, a product makes a layer's output; backward, in training, the gradient of its input."""
+def uniform_rows(
+    layers: Sequence[LayerShape], rows: int, block_bytes: int, *, training: UniformRows | None = None
+) -> UniformRows:
+    """Of blocks up to so many bytes. Forward, a product makes a layer's output; backward, in training, the gradient of its input.
+
+    `training`: what training takes, for an evaluation, whose tensors lie as those of training do.
+    """
     dense = [layer for layer in layers if _is_dense(layer)]
     products = [(layer.input, layer.output) for layer in dense]
-    if trains:
+    if training is None:
         products += [(layer.output, layer.input) for layer in dense]
     found = [
         (texels(made), _part(texels(read)))
         for read, made in products
-        if rows * math.prod(read) * math.prod(made) >= _PRODUCTS and texels(made) >= _TEXELS
+        if rows * math.prod(read) * math.prod(made) >= _PRODUCTS
+        and (texels(made) >= _TEXELS if training is None else texels(made) in training.widths)
     ]
     taken = [(made, part) for made, part in found if part <= block_bytes]
     if not taken or rows > MOST_ROWS:

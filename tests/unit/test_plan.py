@@ -333,6 +333,17 @@ def test_large_products_take_rows_from_uniform_blocks(
     assert uniform_draws(sizes, rows, **limits) == draws
 
 
+@pytest.mark.parametrize(("batch", "lines"), [(32, 1), (128, 2)])
+def test_training_says_which_tensors_lie_in_quads(batch: int, lines: int):
+    """An evaluation has 256 rows and more, whose products are large; what a small batch trains on is laid out for it."""
+    device = DESKTOP | {"software": False, "copiedBlockBytes": 65_536}
+    rows = {"total": 1000, "train": 700, "validation": 300, "batch": batch}
+    got = call(PROBE, "lowered", mlp((784, 1024, 1024, 10), "softmax_cross_entropy"), "values", device, rows)
+    assert got["places"]["dense_1.y"]["layout"]["lines"] == lines
+    phases = {draw["phase"] for draw in got["draws"] if draw["uniform"]}
+    assert phases == (set() if lines == 1 else {"train", "evaluate", "predict"})
+
+
 @pytest.mark.parametrize(
     ("sizes", "optimizer", "stored"),
     [

@@ -41,6 +41,9 @@ const TEXELS_OF_PART = 4096;
 /** The sums of the batches in flight, in `parts` for each, which the host adds; `norm`: whether the norms of their gradients come along.
  * @typedef {{draw: Draw, lines: number, parts: number, norm: boolean}} Reduction `lines` of the telemetry: as many as its texture is high enough for */
 
+/** How a phase runs: on batches of so many rows, from where, and which of its products take rows from uniform blocks.
+ * @typedef {{phase: Phase, batchRows: number, source: "epoch"|"stage", uniform: Map<string, import("./uniform_rows.js").UniformProduct>}} Run */
+
 /**
  * @typedef {object} Lowered
  * @property {import("./arena.js").Texture[]} textures
@@ -133,8 +136,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   if (outputs > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
-  const wideWeights = uniformWeights(plan.phases.train, uniformProducts(plan.phases.train, batch, wanted, limits));
-  const textures = parameterTextures(plan, limits, wanted, outputs, wideWeights);
+  const uniform = uniformProducts(plan.phases.train, batch, wanted, limits);
+  const textures = parameterTextures(plan, limits, wanted, outputs, uniformWeights(plan.phases.train, uniform));
   for (const members of textures) {
     const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
     const [{ parameter: { trainable } }] = members;
@@ -171,20 +174,24 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
   const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
 
-  const run = (/** @type {Phase} */ phase, /** @type {number} */ batchRows, /** @type {"epoch"|"stage"} */ source) => ({
-    phase, batchRows, source, uniform: uniformProducts(phase, batchRows, wanted, limits),
-  });
-  const runs = { train: run(training, batch, "epoch"), evaluate: run(plan.phases.evaluate, stage, "stage"), predict: run(plan.phases.predict, stage, "stage") };
+  // Training says which tensors lie as such products write them: a small batch gains nothing from what suits the many rows of an evaluation.
+  const wide = new Set([...uniform.values()].map(({ result }) => result));
+  /** @returns {Run} */
+  const staged = (/** @type {Phase} */ phase) => {
+    const products = [...uniformProducts(phase, stage, wanted, limits)].filter(([, { result }]) => wide.has(result));
+    return { phase, batchRows: stage, source: "stage", uniform: new Map(products) };
+  };
+  /** @type {Record<"train"|"evaluate"|"predict", Run>} */
+  const runs = { train: { phase: training, batchRows: batch, source: "epoch", uniform }, evaluate: staged(plan.phases.evaluate), predict: staged(plan.phases.predict) };
   // One buffer, and one texture to fill it from, serve all products that want it, one after the other.
   const all = Object.values(runs);
   const parts = all.flatMap(({ batchRows, uniform }) => [...uniform.values()].map(({ operand }) => ({ texels: partOf(operand), groups: batchRows / UNIFORM_ROWS })));
   const most = (/** @type {"texels"|"groups"} */ key) => Math.max(...parts.map((part) => part[key]));
   const arranged = parts.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: most("groups"), columns: 4 * most("texels"), layers: 1 }), { copied: true });
 
-  const wide = new Set(all.flatMap(({ uniform }) => [...uniform.values()].map(({ result }) => result)));
   /** @type {number[]} */
   const shared = [];
-  const lowerPhase = (/** @type {ReturnType<typeof run>} */ { phase, batchRows, source, uniform }, mostSlots = wanted.slots ?? MAX_SLOTS) => {
+  const lowerPhase = (/** @type {Run} */ { phase, batchRows, source, uniform }, mostSlots = wanted.slots ?? MAX_SLOTS) => {
     const fixed = new Map(places);
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const { maxDrawBuffers, maxArrayLayers } = limits;
