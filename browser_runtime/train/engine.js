@@ -44,7 +44,7 @@ export class Engine {
     options.signal?.throwIfAborted();
     const executable = new Executable(this.device, planned.lowered);
     try {
-      const { Session } = await this.sessions;
+      const { Session } = await this.sessions.catch(() => (this.sessions = loadSessions())); // once more: a connection may have failed
       return await Session.compile(executable, planned, options);
     } catch (error) {
       executable.dispose();
