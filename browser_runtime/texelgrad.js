@@ -21,7 +21,7 @@ export { FIRST_LOSSES } from "./train/progress.js";
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {string} [shaderUrl] where the shader bundle is; default: shaders/bundle.json beside browser_runtime/
  * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers; needed where the spec has `predict`, or `fine_tune` and nothing is restored
- * @property {boolean} [allowSoftware] default true: a renderer that draws on the CPU is used, and named in the record
+ * @property {boolean} [allowSoftware] default: the spec's allow_software, or true: a renderer that draws on the CPU is used, and named in the record
  * @property {AbortSignal} [signal]
  * @property {"auto"|"worker"|"inline"} [thread] where GL runs
  * @property {DeviceOptions} [device] choices that are made from the device otherwise
@@ -62,7 +62,8 @@ function engineFor({ shaderUrl, thread = "auto", device = {} }) {
     engine = connect({ shaderUrl: url, thread, device });
     engines.set(key, engine);
     // A context that could not be made, or was lost, is asked for again next time.
-    engine.then((e) => e.onEnd(() => engines.delete(key)), () => engines.delete(key));
+    const forget = () => void (engines.get(key) === engine && engines.delete(key));
+    engine.then((e) => e.onEnd(forget), forget);
   }
   return engine;
 }
@@ -86,7 +87,7 @@ export async function probe(options = {}) {
  */
 export async function compile(spec, options) {
   checkOptions(options ?? {}, OPTIONS);
-  const { data, backend, initialWeights, allowSoftware = true, signal } = options ?? {};
+  const { data, backend, initialWeights, allowSoftware = spec?.allow_software ?? true, signal } = options ?? {};
   const engine = engineFor(options ?? {});
   const validated = validateSpec({ ...spec, ...(backend && { backend }) }); // while the engine starts
   return (await engine).compile(validated, { data, initialWeights, allowSoftware, signal });

@@ -92,13 +92,16 @@ export function fuse(graph, keep) {
     }
     groups.push(ops);
   }
-  return groups.map((ops) => describe(graph, ops, keep));
+  /** @type {Map<string, Op[]>} */
+  const readers = new Map();
+  for (const op of graph.ops) for (const name of Object.values(op.inputs)) readers.set(name, [...(readers.get(name) ?? []), op]);
+  return groups.map((ops) => describe(graph, ops, readers, keep));
 }
 
-/** @param {Graph} graph @param {Op[]} ops @param {Set<string>} keep @returns {Group} */
-function describe(graph, ops, keep) {
+/** @param {Graph} graph @param {Op[]} ops @param {Map<string, Op[]>} readers of each tensor @param {Set<string>} keep @returns {Group} */
+function describe(graph, ops, readers, keep) {
   const made = new Set(ops.flatMap((op) => Object.values(op.outputs)));
-  const readOutside = new Set(graph.ops.filter((op) => !ops.includes(op)).flatMap((op) => Object.values(op.inputs)));
+  const readOutside = (/** @type {string} */ name) => readers.get(name)?.some((op) => !ops.includes(op));
   const persistent = (/** @type {string} */ name) => ["parameter", "state", "buffer", "accumulator", "rows"].includes(graph.tensor(name).kind);
   /** @type {Record<string, string>} */
   const inputs = {};
@@ -109,7 +112,7 @@ function describe(graph, ops, keep) {
       if ((!made.has(name) || persistent(name)) && !Object.values(inputs).includes(name)) inputs[key in inputs ? `${op.type}.${key}` : key] = name;
     }
     for (const [key, name] of Object.entries(op.outputs)) {
-      if (keep.has(name) || persistent(name) || readOutside.has(name)) outputs[key] = name;
+      if (keep.has(name) || persistent(name) || readOutside(name)) outputs[key] = name;
     }
   }
   return { kernel: ops[0].type, ops, recomputed: [], inputs, outputs };

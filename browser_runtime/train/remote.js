@@ -46,6 +46,8 @@ class Channel {
     /** What the other side may read here, by number. @type {Map<number, ArraySource>} */
     this.offered = new Map();
     this.offers = 0;
+    /** Why nothing can be sent any more. @type {EngineError|null} */
+    this.closed = null;
   }
 
   /**
@@ -90,7 +92,13 @@ class Channel {
   /** @type {Send} */
   send(method, args, hooks = {}) {
     // Not sent: a call that needs no waiting would be done before the message that aborts it is read.
+    if (this.closed) return Promise.reject(this.closed);
     if (hooks.signal?.aborted) return Promise.reject(new EngineError("aborted", `${method}: its signal is aborted already`));
+    return this.request(method, args, hooks);
+  }
+
+  /** @type {Send} */
+  request(method, args, hooks = {}) {
     const call = ++this.calls;
     return new Promise((resolve, reject) => {
       const abort = () => this.post({ call, abort: true });
@@ -133,20 +141,24 @@ class Channel {
     this.ends.length = 0;
   }
 
-  /** @param {string} why */
-  fail(why) {
-    for (const { reject } of this.waiting.values()) reject(new EngineError("internal", why));
+  /** Nothing is sent from now on, and nobody waits any more. @param {EngineError} why */
+  shut(why) {
+    this.closed = why;
+    for (const { reject } of this.waiting.values()) reject(why);
     this.waiting.clear();
     this.end();
-    this.close();
   }
 }
 
 function workerChannel() {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "texelgrad" });
+  const url = new URL("./worker.js", import.meta.url);
+  const worker = new Worker(url, { type: "module", name: "texelgrad" });
   const channel = new Channel((message, transfer = []) => worker.postMessage(message, transfer), () => worker.terminate());
   worker.onmessage = ({ data }) => void channel.receive(data);
-  worker.onerror = (event) => channel.fail(`the engine's Worker failed: ${event.message ?? "it could not be loaded"}`);
+  worker.onerror = (event) => {
+    channel.shut(new EngineError("internal", `the engine's Worker ${url} failed: ${event.message ?? "it could not be loaded"}`));
+    channel.close();
+  };
   return channel;
 }
 
@@ -173,11 +185,13 @@ export class EngineProxy {
     this.channel.ends.push(callback);
   }
 
-  /** Gives the context and the Worker back; sessions end with it. */
+  /** Gives the context and the Worker back; sessions end with it, and whatever they were doing. */
   async release() {
-    await this.channel.send("release", {});
-    this.channel.end();
-    this.channel.close();
+    const { channel } = this;
+    if (channel.closed) return;
+    channel.shut(new EngineError("disposed", "the engine was released, and its sessions with it"));
+    await channel.request("release", {});
+    channel.close();
   }
 
   /** @returns {Promise<DeviceRecord>} */
@@ -255,7 +269,8 @@ export class SessionProxy {
 
   /**
    * Trains `steps` steps, or to the end; pause is not calling it again. A run that is aborted, or whose onTelemetry fails, ends between two
-   * steps; points that could not be shown are the first that the next run shows.
+   * steps; points that came after it had failed are the first that the next run shows,
+   * those that it was called with are not shown again.
    * @param {{steps?: number, onTelemetry?: (points: Point[]) => any, signal?: AbortSignal}} [options]
    * @returns {Promise<{step: number, done: boolean}>}
    */

@@ -1,6 +1,6 @@
 // session_page.js: plays the calls of a test on one session, through the public module.
 import { eachInput } from "../../browser_runtime/nn/inputs.js";
-import { compile } from "../../browser_runtime/texelgrad.js";
+import { compile, release } from "../../browser_runtime/texelgrad.js";
 
 /** An array that is read piece by piece. @param {any} source @param {number} [failAt] first row that can't be read */
 function streamed({ shape, data, dtype }, failAt = Infinity) {
@@ -196,4 +196,25 @@ export async function otherWeightsAfterAbort(spec, x, y, weights) {
     await session.dispose();
     await plain.dispose();
   }
+}
+
+/**
+ * Releases the engine while it compiles, while it runs, and uses what is left of it: what each call says.
+ * @param {any} spec @param {any} x @param {any} y @param {any} options
+ */
+export async function released(spec, x, y, options) {
+  const said = (/** @type {Promise<any>} */ call) => call.then(() => "done", (error) => `${error.code}: ${error.message}`);
+  const compiling = said(compile(spec, { ...options, data: { x, y: streamed(y) } }));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await release();
+  const session = await compile(spec, { ...options, data: { x, y } });
+  const running = said(session.run({ onTelemetry: () => new Promise((resolve) => setTimeout(resolve, 50)) }));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await release();
+  const after = [];
+  for (const call of [() => session.run(), () => session.predict(x), () => session.getWeights(), () => session.dispose()]) after.push(await said(call()));
+  const again = await compile(spec, { ...options, data: { x, y } });
+  await again.run({ steps: 1 });
+  await again.dispose();
+  return { compiling: await compiling, running: await running, after };
 }

@@ -381,6 +381,24 @@ def test_a_disposed_session_says_so(browser_page: BrowserPage):
     assert caught.value.properties["code"] == "disposed"
 
 
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+def test_release_ends_whatever_the_engine_was_doing(browser_page: BrowserPage, thread: str):
+    """A compile and a run under way, and every later call but dispose(); the next compile() has an engine of its own."""
+    spec = mlp(SIZES, LOSS, steps=1_000_000)
+    said = browser_page.call(PAGE, "released", spec, X, Y, {"thread": thread})
+    gone = "disposed: the engine was released, and its sessions with it"
+    assert (said["compiling"], said["running"]) == (gone, gone)
+    assert said["after"] == [gone, gone, gone, "done"]
+
+
+def test_a_spec_may_refuse_a_renderer_on_the_cpu(browser_page: BrowserPage):
+    """As a job does; the option says it for any spec."""
+    with pytest.raises(PageError) as caught:
+        browser_page.call(PAGE, "afterDispose", shuffled() | {"allow_software": False}, X, Y)
+    software = browser_page.call("/tests/kernels/budget_page.js", "deviceRecord")["software"]
+    assert caught.value.properties["code"] == ("software_refused" if software else "disposed")
+
+
 def test_a_first_loss_that_is_not_finite_is_not_the_learning_rates(browser_page: BrowserPage):
     """No step was taken before it."""
     x, y = data_for(20, 5, 2, "mse")

@@ -20,10 +20,15 @@ export function delayUpdates(phase, waits, small) {
     return { group, place };
   });
   const ordered = places.sort((a, b) => a.place - b.place).map(({ group }) => group);
+  /** The first and the last group that makes or reads a tensor. @type {Map<string, {first: number, last: number}>} */
+  const uses = new Map();
+  ordered.forEach(({ inputs, outputs }, i) => {
+    for (const name of [...Object.values(outputs), ...Object.values(inputs)]) uses.set(name, { first: uses.get(name)?.first ?? i, last: i });
+  });
   const lived = [...lifetimes].map(([name, { last }]) => {
-    const uses = ordered.flatMap(({ inputs, outputs }, i) => ([...Object.values(outputs), ...Object.values(inputs)].includes(name) ? [i] : []));
+    const use = /** @type {{first: number, last: number}} */ (uses.get(name));
     // What outlives the last group still does.
-    return /** @type {const} */ ([name, { first: uses[0], last: last === groups.length ? last : uses[uses.length - 1] }]);
+    return /** @type {const} */ ([name, { first: use.first, last: last === groups.length ? last : use.last }]);
   });
   return { ...phase, groups: ordered, lifetimes: new Map(lived) };
 }
