@@ -141,7 +141,7 @@ export function validateSpec(input) {
   if (faults.length === 0) betweenFields(spec, faults);
   if (faults.length === 0) betweenShapes(spec, faults);
   if (faults.length > 0) {
-    const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${JSON.stringify(value)}`}`).join("; ");
+    const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${typeof value === "number" ? value : JSON.stringify(value)}`}`).join("; ");
     throw new EngineError("spec_invalid", message, { field: faults[0].field, detail: { faults } });
   }
   return spec;

@@ -10,7 +10,7 @@ import { seededWeights, tensorNames } from "./weights.js";
 /** @import { Weights } from "./weights.js" */
 
 /** A file's tensors, or those in the caller's hands. @param {Weights|Uint8Array|undefined} given @returns {Weights|undefined} */
-const opened = (given) => (given instanceof Uint8Array ? decode(given).tensors : given);
+const opened = (given) => (given instanceof Uint8Array || given instanceof ArrayBuffer ? decode(/** @type {Uint8Array} */ (given)).tensors : given);
 
 /**
  * The weights to begin with, or null for those of the seed. With `fine_tune` those of its layers are taken, of all that have some where it

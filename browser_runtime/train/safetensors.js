@@ -65,6 +65,7 @@ export function countNonFinite(bytes) {
  */
 export function decode(bytes) {
   const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `not a safetensors file of float32 or float64 tensors: ${why}`);
+  if (!(bytes instanceof Uint8Array)) throw bad(`its bytes come as a Uint8Array, not as ${/** @type {any} */ (bytes)?.constructor?.name ?? bytes}`);
   if (bytes.length < 8) throw bad("shorter than its header");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (length > bytes.length - 8) throw bad("its header is longer than the file");

@@ -218,3 +218,14 @@ export async function released(spec, x, y, options) {
   await again.dispose();
   return { compiling: await compiling, running: await running, after };
 }
+
+/** What fetch() gives of a file, instead of its bytes. @param {any} spec @param {any} x @param {any} y @param {"restore"|"initialWeights"} where */
+export async function withBuffer(spec, x, y, where) {
+  const session = await compile(spec, { data: { x, y } });
+  try {
+    const { buffer } = await session.checkpoint();
+    await (where === "restore" ? session.restore(/** @type {any} */ (buffer)) : compile(spec, { data: { x, y }, initialWeights: /** @type {any} */ (buffer) }));
+  } finally {
+    await session.dispose();
+  }
+}

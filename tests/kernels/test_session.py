@@ -391,6 +391,14 @@ def test_release_ends_whatever_the_engine_was_doing(browser_page: BrowserPage, t
     assert said["after"] == [gone, gone, gone, "done"]
 
 
+@pytest.mark.parametrize("where", ["restore", "initialWeights"])
+def test_a_files_buffer_is_not_its_bytes(browser_page: BrowserPage, where: str):
+    """As fetch() gives it: said, not misread."""
+    with pytest.raises(PageError, match="its bytes come as a Uint8Array, not as ArrayBuffer") as caught:
+        browser_page.call(PAGE, "withBuffer", shuffled(), X, Y, where)
+    assert caught.value.properties["code"] == "data_invalid"
+
+
 def test_a_spec_may_refuse_a_renderer_on_the_cpu(browser_page: BrowserPage):
     """As a job does; the option says it for any spec."""
     with pytest.raises(PageError) as caught:

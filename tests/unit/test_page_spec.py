@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -335,6 +336,19 @@ def test_bad_specs_are_refused(path: str, value: Any, field: str, legal: str):
         parse_spec(spec)
     ours, theirs = caught.value.faults, error["faults"]
     assert [place(fault.field) for fault in ours] == [place(fault["field"]) for fault in theirs]
+
+
+def test_numbers_that_json_has_not_are_told_as_they_are():
+    """Not as null."""
+    spec = {
+        "model": {"input": [2], "layers": [{"type": "dense", "units": math.nan}]},
+        "loss": "mse",
+        "optimizer": {"type": "sgd", "lr": -math.inf},
+        "train": {"steps": 1},
+    }
+    (found,) = validate(spec)
+    assert "model.layers.0.units: must be an integer, not NaN" in found["error"]["message"]
+    assert "not -Infinity" in found["error"]["message"]
 
 
 def test_every_fault_at_once():
