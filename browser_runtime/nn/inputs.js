@@ -30,7 +30,7 @@ export const unnamed = (input, byName) => (isMap(input) ? byName : byName[INPUT]
 
 /**
  * What a caller gave for each input made into something else, in the form in which it was given; nothing is checked yet.
- * @param {ModelInput} input @param {any} given @param {(one: any) => any} make @returns {any}
+ * @param {ModelInput} input @param {any} given @param {(one: any, name: string) => any} make @returns {any}
  */
 export const eachInput = (input, given, make) => (isMap(input) && !isMap(given) ? given : unnamed(input, mapValues(named(input, given), make)));
 

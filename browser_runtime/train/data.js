@@ -17,8 +17,18 @@ import { eachWindow, readRows } from "./sources.js";
 
 const bad = (/** @type {string} */ field, /** @type {string} */ message) => new EngineError("data_invalid", `${field}: ${message}`, { field });
 
-/** Data as a caller gives them, with the inputs by name. @param {any} spec @param {Data} data @returns {NamedData} */
-export const byName = (spec, data) => ({ ...data, x: named(spec.model.input, data.x) });
+const KEYS = ["x", "y", "weight"];
+
+/**
+ * Data as a caller gives them, with the inputs by name; of an estimate, their shapes. @template {{x: any}} T
+ * @param {any} spec @param {T} data @returns {Omit<T, "x"> & {x: Record<string, any>}}
+ * @throws {EngineError} where there is anything else: weights under another name would otherwise count for nothing
+ */
+export function byName(spec, data) {
+  const unknown = Object.keys(data).find((key) => !KEYS.includes(key));
+  if (unknown) throw bad(`data.${unknown}`, `is unknown; legal: ${KEYS.join(", ")}`);
+  return { ...data, x: named(spec.model.input, data.x) };
+}
 
 /** @param {string} field for the message @param {any} source @throws {EngineError} where it is no array, or not of its shape */
 export function checkArray(field, source) {

@@ -4,10 +4,9 @@ import { chooser } from "../backends/webgl2/convolution.js";
 import { drawCalls } from "../backends/webgl2/draw.js";
 import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
 import { lower, stageOf } from "../backends/webgl2/lower.js";
-import { named } from "../nn/inputs.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
-import { Batches, checkShapes } from "./data.js";
+import { Batches, byName, checkShapes } from "./data.js";
 import { withoutTraining } from "./predicting.js";
 import { checkRowWeights } from "./row_weights.js";
 import { splitSizes } from "./split.js";
@@ -63,7 +62,7 @@ export function planFor(spec, data, limits = ASSUMED, convolution) {
 export function estimate(input, data, limits = ASSUMED) {
   const validated = validateSpec(input);
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  const { plan, rows, totalSteps } = planFor(spec, { ...data, x: named(spec.model.input, data.x) }, limits);
+  const { plan, rows, totalSteps } = planFor(spec, byName(spec, data), limits);
   const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),

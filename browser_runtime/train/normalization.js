@@ -63,7 +63,7 @@ export function normalized(normalization, source) {
   };
   const { shape } = source;
   if ("data" in source) return { shape, dtype: "float32", data: apply(source.data) };
-  return { shape, dtype: "float32", read: async (start, count) => apply(await readRows(source, start, count)) };
+  return { shape, dtype: "float32", read: async (start, count, signal) => apply(await readRows(source, start, count, signal)) };
 }
 
 /** All inputs as the network sees them. @param {Normalizations} normalizations @param {Record<string, ArraySource>} x by name */

@@ -1,8 +1,8 @@
 // Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
 import { EngineError } from "../errors.js";
-import { eachInput, mapValues, shapesOf } from "../nn/inputs.js";
+import { dataField, eachInput, mapValues, shapesOf } from "../nn/inputs.js";
 import { planSession } from "./planning.js";
-import { owned, posted, readRows } from "./sources.js";
+import { ask, owned, posted } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
@@ -52,26 +52,26 @@ class Channel {
 
   /**
    * What is posted of a source: one that only this thread can read is asked for window by window, until it is withdrawn.
-   * @param {ArraySource} source @param {number[]} offers its number is added
+   * @param {ArraySource} source @param {number[]} offers its number is added @param {string} field as what it is given
    */
-  offer(source, offers) {
-    const description = posted(source);
+  offer(source, offers, field) {
+    const description = posted(source, field);
     if (!description?.remote) return description;
     this.offered.set(++this.offers, source);
     offers.push(this.offers);
     return { ...description, remote: this.offers };
   }
 
-  /** @param {ModelInput} input @param {ArraySource|Record<string, ArraySource>} x @param {number[]} offers */
-  offerInputs(input, x, offers) {
-    return eachInput(input, x, (source) => this.offer(source, offers));
+  /** @param {ModelInput} input @param {ArraySource|Record<string, ArraySource>} x @param {number[]} offers @param {string} [of] as what they are given */
+  offerInputs(input, x, offers, of) {
+    return eachInput(input, x, (source, name) => this.offer(source, offers, dataField(name, of)));
   }
 
   /** @param {ModelInput} input @param {Data|undefined} data @param {number[]} offers @returns {Record<string, any>|undefined} */
   offerAll(input, data, offers) {
     if (!data) return data;
     const { x, ...others } = data;
-    return { x: this.offerInputs(input, x, offers), ...mapValues(others, (source) => this.offer(source, offers)) };
+    return { x: this.offerInputs(input, x, offers), ...mapValues(others, (source, name) => this.offer(source, offers, `data.${name}`)) };
   }
 
   /** @param {number[]} offers */
@@ -82,7 +82,7 @@ class Channel {
   /** @param {{read: number, source: number, start: number, count: number}} request */
   async answer({ read, source, start, count }) {
     try {
-      const values = owned(await readRows(/** @type {ArraySource} */ (this.offered.get(source)), start, count));
+      const values = owned(await ask(/** @type {ArraySource} */ (this.offered.get(source)), start, count));
       this.post({ read, values }, [values.buffer]);
     } catch (error) {
       this.post({ read, failed: String(/** @type {any} */ (error)?.message ?? error) });
@@ -292,7 +292,7 @@ export class SessionProxy {
   async predict(x) {
     /** @type {number[]} */
     const offers = [];
-    const offered = this.channel.offerInputs(this.input, x, offers);
+    const offered = this.channel.offerInputs(this.input, x, offers, "x");
     return this.call("predict", { x: offered }).finally(() => this.channel.withdraw(offers));
   }
 

@@ -17,7 +17,7 @@ export function serve(post) {
   const sessions = new Map();
   /** @type {Map<number, AbortController>} */
   const cancels = new Map();
-  /** @type {Map<number, {resolve: (values: ArrayLike<number>) => void, reject: (error: EngineError) => void}>} */
+  /** @type {Map<number, {field: string, resolve: (values: ArrayLike<number>) => void, reject: (error: EngineError) => void}>} */
   const reads = new Map();
   let nextRead = 0;
   let nextSession = 0;
@@ -28,10 +28,11 @@ export function serve(post) {
     const { remote, ...described } = source;
     return {
       ...described,
-      read: (/** @type {number} */ start, /** @type {number} */ count) =>
+      read: (/** @type {number} */ start, /** @type {number} */ count, /** @type {AbortSignal|undefined} */ signal) =>
         new Promise((resolve, reject) => {
           const read = nextRead++;
-          reads.set(read, { resolve, reject });
+          reads.set(read, { field: described.field, resolve, reject });
+          signal?.addEventListener("abort", () => reads.delete(read), { once: true }); // the page may never answer
           post({ read, source: remote, start, count });
         }),
     };
@@ -98,9 +99,10 @@ export function serve(post) {
   return async (message) => {
     const { call, method, args, abort, read, values, failed } = message;
     if (read !== undefined) {
-      if (failed === undefined) reads.get(read)?.resolve(values);
-      else reads.get(read)?.reject(new EngineError("data_invalid", `data: read(start, count) failed: ${failed}`, { field: "data" }));
+      const asked = reads.get(read);
       reads.delete(read);
+      if (failed === undefined) asked?.resolve(values);
+      else asked?.reject(new EngineError("data_invalid", `${asked.field}: read(start, count) failed: ${failed}`, { field: asked.field }));
       return;
     }
     if (abort) {

@@ -40,8 +40,8 @@ export class Session {
     const started = performance.now();
     const { device } = executable;
     /** @type {NamedData} */
-    const read = { x: {}, y: await nearby(data.y) };
-    for (const [name, source] of Object.entries(data.x)) read.x[name] = await nearby(source);
+    const read = { x: {}, y: await nearby(data.y, signal) };
+    for (const [name, source] of Object.entries(data.x)) read.x[name] = await nearby(source, signal);
     const prepared = await prepare(spec, plan, read, labels, signal);
     const weights = data.weight && (await scaledRowWeights(data.weight, prepared.train, prepared.validation, signal));
     const normalizations = spec.data.normalize === "inherit" ? normalizationsOf(spec, plan, initialWeights) : prepared.fitted;

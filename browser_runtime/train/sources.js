@@ -2,32 +2,59 @@
 import { EngineError } from "../errors.js";
 import { size } from "../nn/graph.js";
 
-/** What all of them have; rows come first in `shape`. @typedef {{shape: number[], dtype?: "float32"|"int32"}} Described */
+/** What all of them have; rows come first in `shape`. `field` is where the caller gave it, as the engine's thread is told. @typedef {{shape: number[], dtype?: "float32"|"int32", field?: string}} Described */
 /** An array in memory. @typedef {Described & {data: ArrayLike<number>}} ArrayInMemory */
-/** One that is read piece by piece: `read(start, count)` gives `count` rows from `start`.
- * @typedef {Described & {read: (start: number, count: number) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArrayReader */
+/** One that is read piece by piece: `read(start, count)` gives `count` rows from `start`; `signal` says that nobody waits for them any more.
+ * @typedef {Described & {read: (start: number, count: number, signal?: AbortSignal) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArrayReader */
 /** Little-endian values in C order at an address that honours Range; float32 where no dtype is named. @typedef {Described & {url: string}} ArrayAtUrl */
 /** @typedef {ArrayInMemory | ArrayReader | ArrayAtUrl} ArraySource */
 
 const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
 
-/** @param {ArraySource} source @param {number} start @param {number} count @returns {Promise<ArrayLike<number>>} */
-export async function readRows(source, start, count) {
-  if ("read" in source) return source.read(start, count);
-  if ("url" in source) return fetchRows(source, start, count);
+/**
+ * @param {ArraySource} source @param {number} start @param {number} count @param {AbortSignal} [signal] ends it, though the source may never answer
+ * @returns {Promise<ArrayLike<number>>}
+ * @throws {EngineError} data_invalid where it gives another number of values
+ */
+export async function readRows(source, start, count, signal) {
+  signal?.throwIfAborted();
+  const values = await unlessAborted(ask(source, start, count, signal), signal);
+  const columns = size(source.shape.slice(1));
+  if (values?.length === count * columns) return values;
+  const { field = "data" } = source;
+  const message = `${field}: ${values?.length ?? "no"} values came for rows ${start} to ${start + count - 1}; needed: ${count * columns}, ${columns} a row`;
+  throw new EngineError("data_invalid", message, { field });
+}
+
+/** @template T @param {Promise<T>} promise @param {AbortSignal} [signal] @returns {Promise<T>} */
+function unlessAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort(); // while the promise was made
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** What a source gives for some rows, whatever it is. @param {ArraySource} source @param {number} start @param {number} count @param {AbortSignal} [signal] @returns {Promise<ArrayLike<number>>} */
+export async function ask(source, start, count, signal) {
+  if ("read" in source) return source.read(start, count, signal);
+  if ("url" in source) return fetchRows(source, start, count, signal);
   const columns = size(source.shape.slice(1));
   const { data } = source;
   if (ArrayBuffer.isView(data)) return /** @type {any} */ (data).subarray(start * columns, (start + count) * columns);
   return Array.prototype.slice.call(data, start * columns, (start + count) * columns);
 }
 
-/** @param {ArrayAtUrl} source @param {number} start @param {number} count */
-async function fetchRows({ shape, dtype = "float32", url }, start, count) {
+/** @param {ArrayAtUrl} source @param {number} start @param {number} count @param {AbortSignal} [signal] */
+async function fetchRows({ shape, dtype = "float32", url, field = "data" }, start, count, signal) {
   const rowBytes = 4 * size(shape.slice(1));
   const [first, stop] = [start * rowBytes, (start + count) * rowBytes];
-  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `data: rows ${start} to ${start + count - 1} of ${url}: ${why}`, { field: "data" });
-  const response = await fetch(url, { headers: { Range: `bytes=${first}-${stop - 1}` } }).catch((cause) => {
-    throw new EngineError("internal", `data: ${url} can't be fetched: ${cause.message}`, { cause });
+  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `${field}: rows ${start} to ${start + count - 1} of ${url}: ${why}`, { field });
+  const response = await fetch(url, { headers: { Range: `bytes=${first}-${stop - 1}` }, signal }).catch((cause) => {
+    signal?.throwIfAborted();
+    throw new EngineError("internal", `${field}: ${url} can't be fetched: ${cause.message}`, { cause });
   });
   if (response.status !== 206) throw bad(`the answer is ${response.status}; needed: 206, a range of bytes`);
   // Another origin need not show it.
@@ -40,21 +67,20 @@ async function fetchRows({ shape, dtype = "float32", url }, start, count) {
 
 /**
  * Calls `use(firstRow, values)` for windows of whole rows, which the shape alone cuts.
- * @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use @param {AbortSignal} [signal] ends it between two windows
+ * @param {ArraySource} source @param {(firstRow: number, values: ArrayLike<number>) => void} use @param {AbortSignal} [signal]
  */
 export async function eachWindow(source, use, signal) {
   const columns = size(source.shape.slice(1));
   const span = Math.max(1, Math.floor(WINDOW_VALUES / columns));
   for (let start = 0; start < source.shape[0]; start += span) {
-    signal?.throwIfAborted();
-    use(start, await readRows(source, start, Math.min(span, source.shape[0] - start)));
+    use(start, await readRows(source, start, Math.min(span, source.shape[0] - start), signal));
   }
 }
 
-/** The array in memory where it is no larger than a window, so that its rows can be read in any order. @param {ArraySource} source @returns {Promise<ArraySource>} */
-export async function nearby(source) {
+/** The array in memory where it is no larger than a window, so that its rows can be read in any order. @param {ArraySource} source @param {AbortSignal} [signal] @returns {Promise<ArraySource>} */
+export async function nearby(source, signal) {
   if ("data" in source || size(source.shape) > WINDOW_VALUES) return source;
-  return { shape: source.shape, dtype: source.dtype, data: await readRows(source, 0, source.shape[0]) };
+  return { shape: source.shape, dtype: source.dtype, data: await readRows(source, 0, source.shape[0], signal) };
 }
 
 /** The same for whoever goes through the rows in order, in small steps: whole windows are read. @param {ArraySource} source @returns {ArraySource} */
@@ -88,8 +114,8 @@ export function reordered(source, order) {
   return {
     shape: source.shape,
     dtype: source.dtype,
-    async read(start, count) {
-      const values = await readRows(source, start, count);
+    async read(start, count, signal) {
+      const values = await readRows(source, start, count, signal);
       return Float32Array.from(values, (_, i) => values[i - (i % columns) + order[i % columns]]);
     },
   };
@@ -105,13 +131,13 @@ export function gatherRows({ shape, data }, rows) {
 
 /**
  * What may be posted to the engine's thread of a source that only this thread can read. Its rows are asked for window by window.
- * @param {ArraySource} source @returns {any}
+ * @param {ArraySource} source @param {string} field as what it is given @returns {any}
  */
-export function posted(source) {
+export function posted(source, field) {
   if (!source || typeof source !== "object") return undefined; // no source: the engine says so
-  if ("url" in source) return { ...source, url: new URL(source.url, globalThis.document?.baseURI ?? globalThis.location?.href).href };
-  if ("read" in source) return { shape: source.shape, dtype: source.dtype, remote: true };
-  if ("data" in source) return { shape: source.shape, dtype: source.dtype, remote: true, length: source.data?.length };
+  if ("url" in source) return { ...source, field, url: new URL(source.url, globalThis.document?.baseURI ?? globalThis.location?.href).href };
+  if ("read" in source) return { shape: source.shape, dtype: source.dtype, field, remote: true };
+  if ("data" in source) return { shape: source.shape, dtype: source.dtype, field, remote: true, length: source.data?.length };
   return source;
 }
 

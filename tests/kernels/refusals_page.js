@@ -1,5 +1,5 @@
 // refusals_page.js: what the engine does where it can't train: other shaders, a context that is lost or never made.
-import { compile, probe, train } from "../../browser_runtime/texelgrad.js";
+import { compile, estimate, probe, train } from "../../browser_runtime/texelgrad.js";
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { compileOn } from "./sessions.js";
 
@@ -126,4 +126,110 @@ export async function withoutFloatTargets(spec, x, y, device) {
   } finally {
     prototype.getExtension = getExtension;
   }
+}
+
+/** The rows of an array, read piece by piece, with values more or fewer at the end of each piece. @param {any} array @param {number} more */
+function miscounting({ shape, data, dtype }, more) {
+  const columns = data.length / shape[0];
+  const read = (/** @type {number} */ start, /** @type {number} */ count) => Array.from({ length: count * columns + more }, (_, i) => data[start * columns + i] ?? 0);
+  return { shape, dtype, read };
+}
+
+/**
+ * Compiles, evaluates or predicts with a source that gives another number of values than it was asked for.
+ * @param {any} spec @param {any} data @param {"compile"|"evaluate"|"predict"} method @param {string[]} path where in the data that source is @param {number} more values
+ * @param {any} options of compile
+ */
+export async function miscounted(spec, data, method, path, more, options) {
+  const [key, name] = path;
+  const part = name ? { ...data[key], [name]: miscounting(data[key][name], more) } : miscounting(data[key], more);
+  const given = { ...data, [key]: part };
+  const session = await compile(spec, { ...options, data: method === "compile" ? given : data });
+  try {
+    if (method === "evaluate") await session.evaluate(given);
+    if (method === "predict") await session.predict(given.x);
+  } finally {
+    await session.dispose();
+  }
+}
+
+/** Data with something else beside x and y. @param {any} spec @param {any} data @param {"compile"|"evaluate"|"estimate"} method */
+export async function unknownData(spec, data, method) {
+  if (method === "estimate") return estimate(spec, data);
+  const { x, y } = data;
+  const session = await compile(spec, { data: method === "compile" ? data : { x, y } });
+  return session.evaluate(data).finally(() => session.dispose());
+}
+
+/** A source that never answers; `asked` resolves once it was asked, `answer` answers late. @param {any} array */
+function silent({ shape, data, dtype }) {
+  let answer = () => {};
+  /** @type {(value?: unknown) => void} */
+  let wasAsked;
+  const asked = new Promise((resolve) => (wasAsked = resolve));
+  const read = () => {
+    wasAsked();
+    return new Promise((resolve) => (answer = () => resolve(data)));
+  };
+  return { source: { shape, dtype, read }, asked, answer: () => answer() };
+}
+
+/**
+ * Aborts a compile that waits for a source which never answers, beside a session that goes on.
+ * @param {any} spec @param {any} data @param {"x"|"y"|"weight"} key of that source @param {any} options of compile
+ */
+export async function abortedWhileReading(spec, data, key, options) {
+  const beside = await compile(spec, { ...options, data });
+  const { source, asked, answer } = silent(data[key]);
+  const controller = new AbortController();
+  const compiling = compile(spec, { ...options, data: { ...data, [key]: source }, signal: controller.signal }).then(() => null, (e) => e);
+  await asked;
+  controller.abort();
+  const error = await compiling;
+  await beside.run();
+  answer(); // nobody waits for it any more
+  const after = await train(spec, data, options);
+  const weights = [await beside.getWeights(), after.weights];
+  await beside.dispose();
+  return { code: error?.code, weights };
+}
+
+/** The same at an address that never answers, with the textures that are left of it. @param {any} spec @param {any} x @param {any} y @param {any} device as in loseContext */
+export function abortedWhileFetching(spec, x, y, device) {
+  const textures = new Set();
+  const watch = (/** @type {any} */ gl) => {
+    const { createTexture, deleteTexture } = gl;
+    gl.createTexture = () => {
+      const texture = createTexture.call(gl);
+      textures.add(texture);
+      return texture;
+    };
+    gl.deleteTexture = (/** @type {any} */ texture) => {
+      textures.delete(texture);
+      deleteTexture.call(gl, texture);
+    };
+  };
+  const options = { thread: /** @type {const} */ ("inline"), device };
+  return watchContexts(watch, async () => {
+    const { fetch } = globalThis;
+    const controller = new AbortController();
+    await probe(options);
+    const before = textures.size;
+    let held = 0;
+    let given = /** @type {AbortSignal|null|undefined} */ (null);
+    globalThis.fetch = async (url, init) => {
+      if (url !== "http://silent.test/x") return fetch(url, init);
+      given = init?.signal;
+      held = textures.size;
+      controller.abort();
+      return new Promise(() => {});
+    };
+    try {
+      const data = { x: { shape: x.shape, url: "http://silent.test/x" }, y };
+      const error = await compile(spec, { ...options, data, signal: controller.signal }).then(() => null, (e) => e);
+      return { code: error?.code, ended: given?.aborted, held: held - before, left: textures.size - before };
+    } finally {
+      globalThis.fetch = fetch;
+    }
+  });
 }

@@ -91,6 +91,78 @@ def test_bad_calls(browser_page: BrowserPage, method: str, argument: Any, field:
     assert outcome["before"].tobytes() == outcome["after"].tobytes()
 
 
+THREADS = ["worker", "inline"]
+WEIGHT = np.linspace(1, 2, 20).astype(np.float32)
+ONE: Spec = {"x": X, "y": Y, "weight": WEIGHT}
+TWO: Spec = {"x": {"left": X[:, :3], "right": X[:, 3:]}, "y": Y}
+MISCOUNTED: list[tuple[str, Spec, list[str], str, int]] = [
+    # method, data, where the source is, field, values a row
+    ("compile", ONE, ["x"], "data.x", 4),
+    ("compile", ONE, ["y"], "data.y", 1),
+    ("compile", ONE, ["weight"], "data.weight", 1),
+    ("compile", TWO, ["x", "left"], "data.x.left", 3),
+    ("evaluate", ONE, ["x"], "data.x", 4),
+    ("evaluate", ONE, ["y"], "data.y", 1),
+    ("evaluate", ONE, ["weight"], "data.weight", 1),
+    ("predict", ONE, ["x"], "x", 4),
+    ("predict", TWO, ["x", "right"], "x.right", 1),
+]
+
+
+def spec_of(data: Spec) -> Spec:
+    """A net for either: two inputs are joined first."""
+    spec = mlp((4, 5, 3), LOSS)
+    if data is ONE:
+        return spec
+    joined = {"type": "concat", "inputs": ["left", "right"]}
+    model = {"input": {"left": [3], "right": [1]}, "layers": [joined, *spec["model"]["layers"]]}
+    return spec | {"model": model}
+
+
+@pytest.mark.parametrize("thread", THREADS)
+@pytest.mark.parametrize("more", [-1, 2, -1000])
+@pytest.mark.parametrize(("method", "data", "path", "field", "columns"), MISCOUNTED)
+def test_sources_give_what_they_are_asked_for(
+    browser_page: BrowserPage, method: str, data: Spec, path: list[str], field: str, columns: int, more: int, thread: str
+):  # fmt: skip
+    """Values that are missing are not 0, and none are dropped: the rows are named, what came, and what is needed."""
+    more = max(more, -20 * columns)
+    error = refusal(browser_page, "miscounted", spec_of(data), data, method, path, more, {"thread": thread})
+    assert (error.properties["code"], error.properties["field"]) == ("data_invalid", field)
+    needed = 20 * columns
+    assert error.message == (
+        f"{field}: {needed + more} values came for rows 0 to 19; needed: {needed}, {columns} a row"
+    )
+
+
+@pytest.mark.parametrize("thread", THREADS)
+@pytest.mark.parametrize("key", ["x", "y", "weight"])
+def test_a_source_that_never_answers_can_be_aborted(browser_page: BrowserPage, key: str, thread: str):
+    """At once; another session and the next compile train as ever."""
+    spec = mlp((4, 5, 3), LOSS)
+    got = browser_page.call(PAGE, "abortedWhileReading", spec, ONE, key, {"thread": thread})
+    assert got["code"] == "aborted"
+    beside, after = got["weights"]
+    for name, value in beside.items():
+        assert after[name].tobytes() == value.tobytes()
+
+
+def test_an_address_that_never_answers_can_be_aborted(browser_page: BrowserPage):
+    """Its request ends, and no texture is left."""
+    got = browser_page.call(PAGE, "abortedWhileFetching", mlp((4, 5, 3), LOSS), X, Y, {"maxDrawBuffers": 4})
+    assert got["held"] > 0
+    assert got == {"code": "aborted", "ended": True, "held": got["held"], "left": 0}
+
+
+@pytest.mark.parametrize("method", ["compile", "evaluate", "estimate"])
+def test_unknown_data_are_refused(browser_page: BrowserPage, method: str):
+    """`w` is what data sets of the service call weights of rows; here they would count for nothing."""
+    data = {"x": X, "y": Y, "w": WEIGHT}
+    error = refusal(browser_page, "unknownData", mlp((4, 5, 3), LOSS), data, method)
+    assert (error.properties["code"], error.properties["field"]) == ("data_invalid", "data.w")
+    assert error.message == "data.w: is unknown; legal: x, y, weight"
+
+
 @pytest.mark.parametrize("rows", [2**40, 2**31, 2**26])
 def test_what_cannot_fit_is_refused_before_it_is_allocated(browser_page: BrowserPage, rows: int):
     """With the figures, and before the data is read."""
