@@ -165,8 +165,11 @@ export class Executable {
         bound[unit] = textures[i];
         this.glCalls += 2;
       }
-      if (dispatch.special === null) gl.drawArrays(gl.TRIANGLES, 0, 3);
-      this.glCalls += 2 + (dispatch.special === null ? 1 : dispatch.special.draw());
+      if (dispatch.special) this.glCalls += 2 + dispatch.special.draw();
+      else {
+        gl.drawArrays(gl.TRIANGLES, 0, 3);
+        this.glCalls += 3;
+      }
     }
   }
 

@@ -147,7 +147,8 @@ export function rowsPerFragment(wanted, maxDrawBuffers, { outputs = 1, extra = 0
 export function texelOf({ layers, texelsPerRow, folded, spread, lines }, { width, height }, row, n = 0) {
   const group = spread ? 4 * Math.floor(row / SPREAD_ROWS) + ((row >> 2) & 3) : Math.floor(row / layers);
   const layer = spread ? (row & 3) + 4 * ((row >> 4) & 1) : row % layers;
-  const [x, y] = lines === 1 ? [n, group] : [2 * (n >> 2) + (n & 1), 2 * group + ((n >> 1) & 1)];
+  const x = lines === 1 ? n : 2 * (n >> 2) + (n & 1);
+  const y = lines === 1 ? group : 2 * group + ((n >> 1) & 1);
   const texel = folded ? group * texelsPerRow + n : y * width + x;
   return layer * width * height + texel;
 }

@@ -201,10 +201,10 @@ export class Lowering {
 
   /**
    * @param {string} kernel name of its file
-   * `trips`: of all loops of one fragment together, at most.
    * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
    *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout,
-   *   fills?: Lines, uniform?: Lines & {alias: string, layout: Layout}}} parts `uniform`: the operand in the block, under its alias
+   *   fills?: Lines, uniform?: Lines & {alias: string, layout: Layout}}} parts `trips`: of all loops of one fragment together, at
+   *   most; `uniform`: the operand in the block, under its alias
    * @returns {Draw}
    */
   draw(kernel, parts) {

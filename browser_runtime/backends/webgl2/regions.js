@@ -31,15 +31,16 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
     const { rows, columns } = matrixFor(parameter);
     return rows * ceilDiv(columns, 4);
   };
+  const isSpread = (/** @type {Parameter} */ { tensor }) => wide.has(tensor) && SPREAD_LAYERS * outputs <= maxDrawBuffers;
   const laid = (/** @type {Parameter} */ parameter) => {
-    const spread = wide.has(parameter.tensor) && SPREAD_LAYERS * outputs <= maxDrawBuffers;
+    const spread = isSpread(parameter);
     const layers = spread ? SPREAD_LAYERS : rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });
     return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias, spread }, maxTextureSize) };
   };
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));
   const like = (/** @type {Parameter} */ a) => parameters.filter((b) => b.shape.join() === a.shape.join() && b.bias === a.bias);
-  const small = parameters.filter((p) => p.trainable && !wide.has(p.tensor) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
+  const small = parameters.filter((p) => p.trainable && !isSpread(p) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
   const shared = stacks(small.map(laid), maxTextureSize);
   const alone = parameters.filter((parameter) => !shared.flat().some((other) => other.parameter === parameter));
   return [...shared, ...alone.map((parameter) => [laid(parameter)])];
