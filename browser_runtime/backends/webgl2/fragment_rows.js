@@ -35,7 +35,7 @@ export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
   gpu: {
     activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true },
-    parts: { fragments: 512, turns: 65_536, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 27, texels: 192 },
+    parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 27, texels: 192 },
   },
 };
 /** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */
