@@ -28,6 +28,25 @@
 /** Elements of a shape. @param {number[]} shape */
 export const size = (shape) => shape.reduce((a, b) => a * b, 1);
 
+/**
+ * Who reads each tensor, in their order, each once.
+ * @template {{inputs: Record<string, string>}} T ops, or groups of them
+ * @param {T[]} all
+ * @returns {Map<string, T[]>}
+ */
+export function readersOf(all) {
+  /** @type {Map<string, T[]>} */
+  const readers = new Map();
+  for (const one of all) {
+    for (const name of new Set(Object.values(one.inputs))) {
+      const others = readers.get(name);
+      if (others) others.push(one);
+      else readers.set(name, [one]);
+    }
+  }
+  return readers;
+}
+
 export class Graph {
   constructor() {
     /** @type {Map<string, Tensor>} */

@@ -22,7 +22,9 @@ export function differentiate(graph, { optimizer, train, telemetry }) {
   if (loss.type !== "loss") throw new Error("the last op must be the loss");
   // Statistics have no gradient of their own: what normalizes by them has the whole.
   const readers = forward.filter((op) => op === loss || backward[op.type]);
-  const uses = (/** @type {string} */ name) => readers.reduce((sum, op) => sum + Object.values(op.inputs).filter((input) => input === name).length, 0);
+  /** How often each tensor is read. @type {Map<string, number>} */
+  const uses = new Map();
+  for (const name of readers.flatMap((op) => Object.values(op.inputs))) uses.set(name, (uses.get(name) ?? 0) + 1);
 
   /** Gradients that a tensor's readers contributed. @type {Map<string, string[]>} */
   const parts = new Map();
@@ -35,7 +37,7 @@ export function differentiate(graph, { optimizer, train, telemetry }) {
   };
   const want = (/** @type {string} */ name) => {
     if (!needed.has(name)) return null;
-    const part = create(name, uses(name) === 1 ? `d(${name})` : `d(${name}).${(parts.get(name)?.length ?? 0) + 1}`);
+    const part = create(name, uses.get(name) === 1 ? `d(${name})` : `d(${name}).${(parts.get(name)?.length ?? 0) + 1}`);
     pass(name, part);
     return part;
   };

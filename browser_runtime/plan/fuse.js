@@ -1,5 +1,5 @@
 // Fusion: partitions a graph's ops into groups, each of which one kernel can compute. The rules are the same for all backends.
-import { size } from "../nn/graph.js";
+import { readersOf, size } from "../nn/graph.js";
 import { losses } from "../nn/losses.js";
 
 /** @import { Graph, Op } from "../nn/graph.js" */
@@ -74,6 +74,7 @@ function seesWholeRows(graph, readers) {
 export function fuse(graph, keep) {
   /** @type {Set<Op>} */
   const taken = new Set();
+  const allReaders = readersOf(graph.ops);
   const groups = [];
   for (const first of graph.ops) {
     if (taken.has(first)) continue;
@@ -83,7 +84,7 @@ export function fuse(graph, keep) {
     const stored = first.type === "loss";
     let link = stored ? first.inputs.z : Object.values(first.outputs)[0];
     for (const { types, when } of epilogues[first.type] ?? []) {
-      const readers = graph.ops.filter((op) => !taken.has(op) && Object.values(op.inputs).includes(link) && (!stored || types.includes(op.type)));
+      const readers = (allReaders.get(link) ?? []).filter((op) => !taken.has(op) && (!stored || types.includes(op.type)));
       const fits = readers.length > 0 && !keep.has(link) && readers.every((op) => types.includes(op.type));
       if (!fits || (when && !when(graph, readers, first))) continue;
       for (const op of readers) taken.add(op);
@@ -92,10 +93,7 @@ export function fuse(graph, keep) {
     }
     groups.push(ops);
   }
-  /** @type {Map<string, Op[]>} */
-  const readers = new Map();
-  for (const op of graph.ops) for (const name of Object.values(op.inputs)) readers.set(name, [...(readers.get(name) ?? []), op]);
-  return groups.map((ops) => describe(graph, ops, readers, keep));
+  return groups.map((ops) => describe(graph, ops, allReaders, keep));
 }
 
 /** @param {Graph} graph @param {Op[]} ops @param {Map<string, Op[]>} readers of each tensor @param {Set<string>} keep @returns {Group} */

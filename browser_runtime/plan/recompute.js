@@ -1,5 +1,5 @@
 // Recomputation: tensors that are cheaper to compute again wherever they are read than to store and fetch. The same for all backends.
-import { size } from "../nn/graph.js";
+import { readersOf, size } from "../nn/graph.js";
 
 /** @import { Graph, Op } from "../nn/graph.js" */
 /** @import { Group } from "./fuse.js" */
@@ -26,12 +26,12 @@ const CHEAP = ["relu"];
 export function recompute(graph, groups, keep) {
   /** @type {Map<string, Computed>} */
   const computed = new Map();
+  const readers = readersOf(groups);
   const stored = groups.filter((group) => {
     const [name, ...others] = Object.values(group.outputs);
     const how = others.length === 0 && !keep.has(name) && cheap(graph, group);
     if (!how) return true;
-    const readers = groups.filter((reader) => Object.values(reader.inputs).includes(name));
-    if (!readers.every((reader) => mayCompute(graph, reader, name, how))) return true;
+    if (!(readers.get(name) ?? []).every((reader) => mayCompute(graph, reader, name, how))) return true;
     computed.set(name, how);
     return false;
   });
@@ -67,17 +67,22 @@ function expand(group, computed) {
   const inputs = {};
   /** @type {Op[]} */
   const recomputed = [];
+  /** @type {Set<string>} */
+  const visited = new Set();
   const visit = (/** @type {string} */ key, /** @type {string} */ name) => {
+    if (visited.has(name)) return;
+    visited.add(name);
     const how = computed.get(name);
     if (!how) {
-      if (!Object.values(inputs).includes(name)) inputs[key] = name;
+      inputs[key] = name;
       return;
     }
     const { product, activation } = how;
-    for (const op of activation ? [product, activation] : [product]) {
+    const ops = activation ? [product, activation] : [product];
+    for (const op of ops) {
       for (const [inner, input] of Object.entries(op.inputs)) if (input !== product.outputs.y && input !== product.outputs.dx) visit(`${key}.${inner}`, input);
     }
-    for (const op of activation ? [product, activation] : [product]) if (!recomputed.includes(op)) recomputed.push(op);
+    recomputed.push(...ops);
   };
   for (const [key, name] of Object.entries(group.inputs)) visit(key, name);
   return { ...group, inputs, recomputed };
