@@ -5,7 +5,7 @@ import { filled } from "./layout.js";
 
 /** @import { Arena } from "./arena.js" */
 /** @import { Layout } from "./layout.js" */
-/** @import { KernelSource } from "./shader_source.js" */
+/** @import { ComputedRead, KernelSource } from "./shader_source.js" */
 
 /**
  * Where a tensor lives: its texture for even and odd steps (different for what ping-pongs), and how.
@@ -35,18 +35,36 @@ export const drawCalls = (draws) => draws.reduce((sum, { uniform }) => sum + (un
  * @typedef {{name: string, place: Place, type?: "int", computed?: {kind: "affine"|"affine_grad_input", relu: boolean, inner: KernelRead[]}}} KernelRead
  */
 
-/** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @returns {KernelRead[]} */
-const fetched = (reads) => reads.flatMap((read) => (read.computed ? fetched(read.computed.inner) : [read]));
-
-/** The first of the reads that fetches from the same textures: they share its sampler. @param {Arena} arena @param {KernelRead[]} reads @param {KernelRead} read */
-function samplerOf({ slots }, reads, { place }) {
-  const textures = (/** @type {Place} */ { slots: [even, odd] }) => `${slots[even].texture} ${slots[odd].texture}`;
-  return /** @type {KernelRead} */ (reads.find((other) => textures(other.place) === textures(place))).name;
+/** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @param {KernelRead[]} [found] @returns {KernelRead[]} */
+function fetched(reads, found = []) {
+  for (const read of reads) {
+    if (read.computed) fetched(read.computed.inner, found);
+    else found.push(read);
+  }
+  return found;
 }
 
-/** Computed reads, each behind those that it is computed from. @param {KernelRead[]} reads @returns {import("./shader_source.js").ComputedRead[]} */
-const computedOf = (reads) =>
-  reads.flatMap(({ name, place, computed }) => (computed ? [...computedOf(computed.inner), { name, layout: place.layout, kind: computed.kind, relu: computed.relu }] : []));
+/** For each of the reads, the name of the first that fetches from the same textures: they share its sampler. @param {Arena} arena @param {KernelRead[]} reads */
+function samplersOf({ slots }, reads) {
+  /** By textures. @type {Map<string, string>} */
+  const samplers = new Map();
+  return reads.map(({ name, place: { slots: [even, odd] } }) => {
+    const textures = `${slots[even].texture} ${slots[odd].texture}`;
+    const sampler = samplers.get(textures) ?? name;
+    samplers.set(textures, sampler);
+    return sampler;
+  });
+}
+
+/** Computed reads, each behind those that it is computed from. @param {KernelRead[]} reads @param {ComputedRead[]} [found] @returns {ComputedRead[]} */
+function computedOf(reads, found = []) {
+  for (const { name, place, computed } of reads) {
+    if (!computed) continue;
+    computedOf(computed.inner, found);
+    found.push({ name, layout: place.layout, kind: computed.kind, relu: computed.relu });
+  }
+  return found;
+}
 
 /**
  * @param {Arena} arena @param {string} kernel name of its file @param {any} parts as Lowering.draw takes them
@@ -56,6 +74,7 @@ const computedOf = (reads) =>
 export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain, fills, uniform }) {
   const target = arena.slots[writes[0].slots[0]];
   const fetches = fetched(reads);
+  const samplers = samplersOf(arena, fetches);
   if (trips > MAX_TRIPS) {
     throw new EngineError("too_large", `model: ${kernel} would loop ${trips} times in one fragment; at most ${MAX_TRIPS} are safe on every driver`, { field: "model" });
   }
@@ -63,11 +82,10 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain,
     source: {
       shader: `${kernel}.frag.glsl`,
       defines,
-      reads: fetches.map((read) => {
-        const { name, place, type } = read;
+      reads: fetches.map(({ name, place, type }, i) => {
         const { texture, y, width: line } = arena.slots[place.slots[0]];
         const { width, height, lanes } = arena.textures[texture];
-        return { name, sampler: samplerOf(arena, fetches, read), layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type, lanes };
+        return { name, sampler: samplers[i], layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type, lanes };
       }),
       computed: computedOf(reads),
       uniform: uniform && { name: uniform.alias, layout: uniform.layout },
@@ -76,7 +94,7 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain,
       width: target.width,
       y: target.y,
     },
-    reads: fetches.filter((read) => samplerOf(arena, fetches, read) === read.name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
+    reads: fetches.filter(({ name }, i) => samplers[i] === name).map(({ name, place }) => ({ name, slots: place.slots, clock: place.clock })),
     writes: writes.map((/** @type {any} */ { slots, layers, clock }) => ({ slots, layers, clock })),
     y: target.y,
     ...filled(domain, target.width),

@@ -39,10 +39,14 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
   };
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));
-  const like = (/** @type {Parameter} */ a) => parameters.filter((b) => b.shape.join() === a.shape.join() && b.bias === a.bias);
-  const small = parameters.filter((p) => p.trainable && !isSpread(p) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || like(p).length === 1));
+  const kind = (/** @type {Parameter} */ { shape, bias }) => `${shape} ${bias}`;
+  /** How many there are of each. @type {Map<string, number>} */
+  const kinds = new Map();
+  for (const parameter of parameters) kinds.set(kind(parameter), (kinds.get(kind(parameter)) ?? 0) + 1);
+  const small = parameters.filter((p) => p.trainable && !isSpread(p) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || kinds.get(kind(p)) === 1));
   const shared = stacks(small.map(laid), maxTextureSize);
-  const alone = parameters.filter((parameter) => !shared.flat().some((other) => other.parameter === parameter));
+  const sharing = new Set(shared.flat().map(({ parameter }) => parameter));
+  const alone = parameters.filter((parameter) => !sharing.has(parameter));
   return [...shared, ...alone.map((parameter) => [laid(parameter)])];
 }
 
