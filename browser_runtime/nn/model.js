@@ -183,20 +183,21 @@ function heldInput(input, readers) {
 function wire({ input, layers }) {
   checkNames(input);
   const inputs = Object.keys(shapesOf(input));
+  const known = new Set(inputs);
   const wiring = layers.map((layer, i) => {
     const field = `model.layers.${i}`;
     if (RESERVED.includes(layer.name)) throw refuse(`${field}.name`, `${layer.name} is the name of something else; reserved: ${RESERVED.join(", ")}`);
     if (inputs.includes(layer.name)) throw refuse(`${field}.name`, `${layer.name} is the name of an input`);
-    const known = [...inputs, ...layers.slice(0, i).map(({ name }) => name)];
     if (i === 0 && !layer.inputs && inputs.length > 1) throw refuse(`${field}.inputs`, `must say which of the inputs it reads; legal: ${inputs.join(", ")}`);
-    const names = layer.inputs ?? [known.at(-1)];
+    const names = layer.inputs ?? [i === 0 ? inputs[0] : layers[i - 1].name];
     names.forEach((/** @type {string} */ name, /** @type {number} */ k) => {
-      if (!known.includes(name)) throw refuse(`${field}.inputs.${k}`, `${name} is no earlier layer; legal: ${known.join(", ")}`);
+      if (!known.has(name)) throw refuse(`${field}.inputs.${k}`, `${name} is no earlier layer; legal: ${[...known].join(", ")}`);
     });
     const { least, most } = layerTypes[layer.type].inputs;
     if (names.length < least || names.length > most) {
       throw refuse(`${field}.inputs`, `${layer.type} reads ${least === most ? least : `at least ${least}`}, not ${names.length}`);
     }
+    known.add(layer.name);
     return names;
   });
   const read = new Set(wiring.flat());

@@ -4,6 +4,7 @@ import { chooser } from "../backends/webgl2/convolution.js";
 import { drawCalls } from "../backends/webgl2/draw.js";
 import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
 import { lower, stageOf } from "../backends/webgl2/lower.js";
+import { buildModel } from "../nn/model.js";
 import { validateSpec } from "../nn/spec.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, byName, checkShapes } from "./data.js";
@@ -17,7 +18,7 @@ const ASSUMED = { maxDrawBuffers: 8, maxTextureSize: 8192, maxArrayLayers: 256 }
 
 /**
  * Counts of the data's rows by use, without touching a row: what does not fit is refused before anything is made for it.
- * @param {any} spec @param {number} total @param {import("../plan/plan.js").Plan} plan
+ * @param {any} spec @param {number} total @param {{leastRows: number}} model
  * @throws {EngineError} spec_invalid where batches are too large, or the last of an epoch too small
  */
 function countRows(spec, total, { leastRows: trained }) {
@@ -41,11 +42,11 @@ function countRows(spec, total, { leastRows: trained }) {
  * @throws {EngineError} data_invalid where they do not fit each other, and as countRows() does
  */
 export function planFor(spec, data, limits = ASSUMED, convolution) {
-  const shapes = buildPlan(spec, { labels: "values" });
-  const { rows: total, labels } = checkShapes(spec, data, shapes.outputShape);
+  const model = buildModel(spec, { training: true });
+  const { rows: total, labels } = checkShapes(spec, data, model.outputShape);
   const weighted = data.weight !== undefined;
   if (data.weight) checkRowWeights(data.weight, total);
-  const { rows, totalSteps } = countRows(spec, total, shapes);
+  const { rows, totalSteps } = countRows(spec, total, model);
   const choose = chooser(limits, [roundUp(rows.batch, ROW_ALIGNMENT), stageOf(rows)], convolution);
   return { plan: buildPlan(spec, { labels, weighted }, choose), rows, totalSteps, labels };
 }
