@@ -14,6 +14,9 @@ import { weightsFaults } from "./spec_weights.js";
 /** @typedef {{field: string, value: unknown, message: string}} Fault */
 /** @typedef {Record<string, any>} Schema */
 
+/** Layers of a model at most, as many as the service takes by default. */
+const MAX_LAYERS = 256;
+
 const IGNORED = new Set(["title", "description", "default", "$defs", "discriminator", "required", "additionalProperties", "patternProperties"]);
 
 const isObject = (/** @type {unknown} */ v) => typeof v === "object" && v !== null && !Array.isArray(v);
@@ -224,9 +227,12 @@ function betweenShapes(spec, faults) {
 /** @param {any} spec @param {(field: string, value: unknown, message: string) => void} fault */
 function layerFaults(spec, fault) {
   const { layers } = spec.model;
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ i) => {
-    const field = `model.layers.${i}`;
-    if (layers.some((/** @type {any} */ other) => other !== layer && other.name === layer.name)) fault(`${field}.name`, layer.name, "is the name of several layers");
+  if (layers.length > MAX_LAYERS) fault("model.layers", layers.length, `has too many layers; legal: at most ${MAX_LAYERS} layers`);
+  /** How many have each name. @type {Map<string, number>} */
+  const names = new Map();
+  for (const { name } of layers) names.set(name, (names.get(name) ?? 0) + 1);
+  layers.forEach((/** @type {any} */ { name }, /** @type {number} */ i) => {
+    if (names.get(name) !== 1) fault(`model.layers.${i}.name`, name, "is the name of several layers");
   });
   const { activation = "linear" } = layers.at(-1);
   const type = lossType(spec);

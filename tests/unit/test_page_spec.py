@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from texelgrad.config import Settings
 from texelgrad.errors import Invalid
+from texelgrad.shapes import limit_faults
 from texelgrad.spec import parse_spec
 
 from ..node import call
@@ -361,6 +363,25 @@ def test_every_fault_at_once():
         "optimizer.lr",
         "train.batch_size",
         "model.layers.0.units",
+    }
+
+
+def test_the_page_takes_as_many_layers_as_the_service_does_by_default():
+    """One more is refused in the same words."""
+    most = Settings().max_layers
+    layer = {"type": "dense", "units": 3}
+    longest, longer = (
+        changed("model", {"input": [4], "layers": [layer] * count}) for count in (most, most + 1)
+    )
+    taken, refused = validate(longest, longer)
+    assert "spec" in taken
+    assert not list(limit_faults(dict(parse_spec(longest)), Settings()))
+    (ours,) = limit_faults(dict(parse_spec(longer)), Settings())
+    (theirs,) = refused["error"]["faults"]
+    assert theirs == {
+        "field": ours.field,
+        "value": ours.value,
+        "message": f"{ours.message}; legal: {ours.legal}",
     }
 
 
