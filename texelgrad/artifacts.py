@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -154,6 +154,18 @@ def _pieces(session: Session, artifact_id: str, chunk_size: int, start: int, sto
         piece = data[offset : offset + stop - start]
         yield piece
         start += len(piece)
+
+
+def is_intact(session: Session, artifact_id: str, each_chunk: Callable[[], object] = lambda: None) -> bool:
+    """Whether the bytes are those that were stored, by their SHA-256; calls `each_chunk` whenever one has been read."""
+    query = (
+        select(ArtifactChunk.data).where(ArtifactChunk.artifact_id == artifact_id).order_by(ArtifactChunk.seq)
+    )
+    digest = hashlib.sha256()
+    for data in session.scalars(query.execution_options(yield_per=1)):
+        digest.update(data)
+        each_chunk()
+    return digest.hexdigest() == session.get_one(Artifact, artifact_id).sha256
 
 
 def read_all(session: Session, artifact_id: str) -> bytes:

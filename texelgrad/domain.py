@@ -103,6 +103,7 @@ class Cause(StrEnum):
     LEASE_EXPIRED = "lease_expired"
     WORKER_DIED = "worker_died"
     NO_STORAGE = "no_storage"
+    CHECKPOINT_DAMAGED = "checkpoint_damaged"
     NO_BROWSER = "no_browser"
     NO_RENDERER = "no_renderer"
     WORKER_STOPPED = "worker_stopped"
@@ -128,6 +129,7 @@ POLICIES: Mapping[Cause, Policy] = {
     Cause.LEASE_EXPIRED: Policy.RETRY,
     Cause.WORKER_DIED: Policy.RETRY,
     Cause.NO_STORAGE: Policy.ENVIRONMENT,
+    Cause.CHECKPOINT_DAMAGED: Policy.ENVIRONMENT,
     Cause.NO_BROWSER: Policy.ENVIRONMENT,
     Cause.NO_RENDERER: Policy.ENVIRONMENT,
     Cause.WORKER_STOPPED: Policy.ENVIRONMENT,

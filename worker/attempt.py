@@ -36,7 +36,7 @@ class Ending:
     @property
     def is_environment_fault(self) -> bool:
         """Whether this machine, not the job, is to blame."""
-        return POLICIES.get(self.cause) == Policy.ENVIRONMENT and self.cause != Cause.WORKER_STOPPED
+        return POLICIES.get(self.cause) == Policy.ENVIRONMENT and self.cause not in _BLAMELESS
 
 
 def supervise(
@@ -158,4 +158,6 @@ def _ending(event: Event, *, cancelled: bool) -> Ending | None:
             return Ending(AttemptState.LOST, Cause.RUNNER_DIED, event.get("message"))
 
 
-_LOSSES = frozenset({Cause.PAGE_CRASHED, Cause.RUNNER_DIED, Cause.NO_STORAGE})
+_LOSSES = frozenset({Cause.PAGE_CRASHED, Cause.RUNNER_DIED, Cause.NO_STORAGE, Cause.CHECKPOINT_DAMAGED})
+_BLAMELESS = frozenset({Cause.WORKER_STOPPED, Cause.CHECKPOINT_DAMAGED})
+"""Causes that are neither the job's fault nor the machine's."""

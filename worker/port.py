@@ -66,7 +66,7 @@ class AttemptPort(ABC):
 
     @abstractmethod
     def open_resume(self) -> Iterator[bytes]:
-        """The checkpoint to continue from, in pieces. Raises KeyError where there is none."""
+        """The checkpoint to continue from, in pieces. Raises KeyError where there is none, or it is damaged."""
 
     @abstractmethod
     def open_initial(self) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from texelgrad.domain import AttemptState, Cause
 from texelgrad.errors import Fault, Fenced, Invalid
 from texelgrad.inputs import inputs_of
 from texelgrad.losses import loss_type
-from texelgrad.repository import Claim, DataArray, datasets
+from texelgrad.repository import Claim, DataArray, Resume, datasets
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
 from texelgrad.target_scale import scale_warnings
@@ -108,6 +108,7 @@ class Recorder(AttemptPort):
         resume = self._claimed().resume
         if resume is None:
             raise KeyError("resume")
+        self._check_resume(resume)
         return self._read_resume(resume.artifact_id)
 
     @override
@@ -197,6 +198,17 @@ class Recorder(AttemptPort):
 
     def _array(self, name: str) -> DataArray:
         return {array.name: array for array in self._claimed().data}[name]
+
+    def _check_resume(self, resume: Resume) -> None:
+        """Give up a damaged checkpoint, and the attempt with it: the next goes on from the one before. Raises KeyError then."""
+        with self._guarded(), self._db.read() as session:
+            if artifacts.is_intact(session, resume.artifact_id, lambda: self._emit("progress")):
+                return
+        with self._writing() as (session, attempt):
+            repository.drop_damaged_checkpoint(session, *attempt, resume.artifact_id)
+        message = f"the checkpoint of step {resume.step} has not the SHA-256 of what was stored: it is not used again"
+        self._emit("failed", code=Cause.CHECKPOINT_DAMAGED, message=message, failure={})
+        raise KeyError("resume")
 
     def _read_resume(self, artifact_id: str) -> Iterator[bytes]:
         start = b""

@@ -1,8 +1,10 @@
 // Checkpoint: all that a session needs to go on from a step, as a safetensors file.
 import { EngineError } from "../errors.js";
+import { crc32 } from "./crc32.js";
 import { decode, encode } from "./safetensors.js";
 import { checkWeights, readWeights, writeWeights } from "./weights.js";
 
+/** @import { Tensor } from "./safetensors.js" */
 /** @import { Session } from "./session.js" */
 
 /** Before the names of the best validation's weights in a checkpoint. */
@@ -18,7 +20,8 @@ export function encodeCheckpoint(session) {
   for (const [name, tensor] of Object.entries(session.progress.bestWeights ?? {})) tensors[BEST + name] = tensor;
   const stopping = session.progress.stopping && { early_stopping: session.progress.stopping.state };
   const validation = session.pipeline.validating && { validation: PENDING };
-  return encode(tensors, { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping, ...validation });
+  const metadata = { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping, ...validation };
+  return encode(tensors, { ...metadata, crc32: checksumOf(tensors, metadata) });
 }
 
 /**
@@ -27,7 +30,12 @@ export function encodeCheckpoint(session) {
  */
 export function restoreCheckpoint(session, bytes) {
   const { plan, executable } = session;
-  const { tensors, metadata } = decode(bytes);
+  const { tensors, metadata: { crc32: checksum, ...metadata } } = decode(bytes, "checkpoint");
+  // Checkpoints of early versions have none.
+  if (checksum !== undefined && checksum !== checksumOf(tensors, metadata)) {
+    const message = "checkpoint: its bytes are not those that were saved, as its checksum (crc32) tells: take another copy, an earlier checkpoint, or start anew";
+    throw new EngineError("data_invalid", message, { field: "checkpoint" });
+  }
   if (metadata.spec !== specKeyOf(session)) {
     const message = `checkpoint: it belongs to another model or training set-up, ${metadata.spec}; this session's is ${specKeyOf(session)}`;
     throw new EngineError("data_invalid", message, { field: "checkpoint" });
@@ -49,6 +57,19 @@ export function restoreCheckpoint(session, bytes) {
   session.pipeline.restart(step, metadata.validation === PENDING);
   session.startFrom(tensors);
   return { step: session.step, bitExact: metadata.planKey === session.planKey };
+}
+
+/**
+ * Of all that a checkpoint says, in the order of names, which other writers of safetensors change.
+ * @param {Record<string, Tensor>} tensors @param {Record<string, string>} metadata without the checksum
+ * @returns {string} 8 hexadecimal digits
+ */
+function checksumOf(tensors, metadata) {
+  const names = Object.keys(tensors).sort();
+  const said = [Object.entries(metadata).sort(), names.map((name) => [name, tensors[name].shape])];
+  let crc = crc32(new TextEncoder().encode(JSON.stringify(said)));
+  for (const { data } of names.map((name) => tensors[name])) crc = crc32(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), crc);
+  return crc.toString(16).padStart(8, "0");
 }
 
 /** What must be equal for a checkpoint to make sense. @param {Session} session */

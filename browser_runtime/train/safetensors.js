@@ -60,11 +60,14 @@ export function countNonFinite(bytes) {
 }
 
 /**
- * @param {Uint8Array} bytes
+ * @param {Uint8Array} bytes @param {string} [field] what the bytes are, for the error
  * @returns {{tensors: Record<string, Tensor>, metadata: Record<string, string>}}
  */
-export function decode(bytes) {
-  const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `not a safetensors file of float32 or float64 tensors: ${why}`);
+export function decode(bytes, field) {
+  const bad = (/** @type {string} */ why) => {
+    const message = `${field ? `${field}: ` : ""}not a safetensors file of float32 or float64 tensors: ${why}`;
+    return new EngineError("data_invalid", message, { field });
+  };
   if (!(bytes instanceof Uint8Array)) throw bad(`its bytes come as a Uint8Array, not as ${/** @type {any} */ (bytes)?.constructor?.name ?? bytes}`);
   if (bytes.length < 8) throw bad("shorter than its header");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
@@ -76,13 +79,19 @@ export function decode(bytes) {
   } catch {
     throw bad("its header is not JSON");
   }
-  const { __metadata__: metadata = {}, ...entries } = header;
+  const { __metadata__: metadata, ...entries } = header ?? {};
   /** @type {Record<string, Tensor>} */
   const tensors = {};
-  for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries)) {
+  for (const [name, entry] of Object.entries(entries)) {
+    const { dtype, shape, data_offsets: offsets } = entry ?? {};
     const Values = /** @type {any} */ ({ F32: Float32Array, F64: Float64Array })[dtype];
-    if (!Values || to - from !== size(shape) * Values.BYTES_PER_ELEMENT || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
+    if (!Values || !areSizes(shape) || !areSizes(offsets)) throw bad(`${name} is ${JSON.stringify(entry)}`);
+    const [from, to] = offsets;
+    if (to - from !== size(shape) * Values.BYTES_PER_ELEMENT || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
     tensors[name] = { shape, data: new Values(bytes.slice(8 + length + from, 8 + length + to).buffer) };
   }
-  return { tensors, metadata };
+  return { tensors, metadata: metadata ?? {} };
 }
+
+/** @param {unknown} values */
+const areSizes = (values) => Array.isArray(values) && values.every((value) => Number.isInteger(value) && value >= 0);

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,6 +109,31 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(stack: Stack, long_j
     attempts = [(attempt["state"], attempt["measured"]) for attempt in broken["attempts"]]
     assert attempts == [("lost", True), ("succeeded", False)]
     left, right = stack.client.weights(whole["id"]), stack.client.weights(broken["id"])
+    assert {name: value.tobytes() for name, value in left.items()} == {
+        name: value.tobytes() for name, value in right.items()
+    }
+
+
+def test_a_damaged_checkpoint_does_not_lose_the_run(stack: Stack, long_job: dict[str, Any]):
+    """A job that resumes finds other bytes than were stored: it starts anew, says why, and ends with the right weights."""
+    job = stack.client.cancel(_train_until(stack, long_job, 1_500)["id"])
+    job = stack.client.wait(job["id"], timeout_s=60)
+    (checkpoint,) = stack.client.checkpoints(job["id"])
+    with closing(sqlite3.connect(stack.data_dir / "texelgrad.db")) as db, db:
+        db.execute(
+            "UPDATE artifact_chunk SET data = zeroblob(length(data)) WHERE artifact_id = ?",
+            [checkpoint["id"]],
+        )
+    resumed = stack.client.wait(stack.client.resume(job["id"])["id"], timeout_s=180)
+    assert resumed["state"] == "succeeded"
+    assert [attempt["cause"] for attempt in resumed["attempts"]] == ["checkpoint_damaged", "completed"]
+    assert "SHA-256" in resumed["attempts"][0]["message"]
+    assert stack.client.metrics(resumed["id"], max_points=100_000)["loss"].steps.tolist() == list(
+        range(1, 20_001)
+    )
+    assert stack.client.checkpoints(job["id"]) == []
+    whole = stack.client.train(long_job)
+    left, right = stack.client.weights(whole["id"]), stack.client.weights(resumed["id"])
     assert {name: value.tobytes() for name, value in left.items()} == {
         name: value.tobytes() for name, value in right.items()
     }

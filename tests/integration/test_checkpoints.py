@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 from typing_extensions import override
 
 from texelgrad import repository
 from texelgrad.db import Database
 from texelgrad.errors import Invalid
-from texelgrad.models import Artifact, Attempt
+from texelgrad.models import Artifact, ArtifactChunk, Attempt, Job
 from texelgrad.repository import Claim
 from texelgrad.repository.sweep import sweep_artifacts
 from worker.port import Metrics
@@ -31,6 +32,17 @@ def claimed(db: Database) -> Claim:
     training = claim(db)
     advance(db, training, "starting", "training")
     return training
+
+
+class Events:
+    """What the supervisor hears, but for signs of life."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        if event != "progress":
+            self.seen.append({"event": event, **fields})
 
 
 def _ignore(_event: str, **_fields: Any) -> None:
@@ -195,3 +207,91 @@ def test_doubt_is_inherited(db: Database, claimed: Claim):
     third = _resume(db, second, {"renderer": "B"}, bit_exact=True)
     assert third.parent_id == doubtful.id
     assert third.not_bit_exact == doubtful.not_bit_exact
+
+
+# ---- damage ---------------------------------------------------------------------------------------------------------
+
+SIZE = (1 << 20) + 100  # in bytes: two chunks
+
+
+def _overwrite(db: Database, artifact_id: str) -> None:
+    """Other bytes in the place of the last 100."""
+    with db.write() as session:
+        last = update(ArtifactChunk).where(ArtifactChunk.artifact_id == artifact_id, ArtifactChunk.seq == 1)
+        session.execute(last.values(data=b"?" * 100))
+
+
+def _lose(db: Database, artifact_id: str) -> None:
+    """The last chunk is gone."""
+    with db.write() as session:
+        session.execute(
+            delete(ArtifactChunk).where(ArtifactChunk.artifact_id == artifact_id, ArtifactChunk.seq == 1)
+        )
+
+
+def _try_resume(db: Database, claimed: Claim) -> dict[str, Any] | None:
+    """Ask for the checkpoint as the page does; what the supervisor hears where it is not given, with which the attempt then ends."""
+    advance(db, claimed, "starting")
+    events = Events()
+    recorder = Recorder(db, events, allow_software=True)
+    recorder.begin(claimed)
+    try:
+        assert len(b"".join(recorder.open_resume())) == SIZE
+    except KeyError:
+        (heard,) = events.seen
+        finish(db, claimed, "lost", heard["code"], heard["message"])
+        with db.write() as session:
+            session.execute(update(Job).values(eligible_at=0))  # an environment fault waits a second
+        return heard
+    assert events.seen == []
+    return None
+
+
+@pytest.mark.parametrize("damage", [_overwrite, _lose])
+def test_a_damaged_checkpoint_is_given_up_for_the_one_before(
+    db: Database, claimed: Claim, damage: Callable[[Database, str], None]
+):
+    """It is never handed out, costs no try, and the job goes on: from the other one that is kept, at last from the start."""
+    best, last = (write_artifact(db, claimed, "checkpoint", bytes(SIZE), step=step) for step in (10, 20))
+    finish(db, claimed, "lost", "runner_died")
+    damage(db, last)
+    second = claim(db)
+    assert second.resume is not None
+    assert second.resume.artifact_id == last
+    heard = _try_resume(db, second)
+    assert heard is not None
+    assert (heard["event"], heard["code"]) == ("failed", "checkpoint_damaged")
+    assert "step 20" in heard["message"]
+
+    third = claim(db)
+    assert third.resume is not None
+    assert (third.resume.artifact_id, third.resume.step) == (best, 10)
+    assert _try_resume(db, third) is None
+    finish(db, third, "lost", "runner_died")
+    damage(db, best)
+    assert _try_resume(db, claim(db)) is not None
+    fifth = claim(db)
+    assert fifth.resume is None
+    with db.read() as session:
+        job = session.get_one(Job, claimed.job_id)
+        assert (job.state, job.lost_attempts, job.step) == ("running", 2, 0)
+    with db.write() as session:
+        assert sweep_artifacts(session, 16) == (4 if damage is _overwrite else 2)
+
+
+def test_a_resume_of_a_damaged_checkpoint_begins_with_the_one_before(db: Database, claimed: Claim):
+    """Also where that is the old job's; without any it starts anew, and what is damaged can be deleted."""
+    best, last = (write_artifact(db, claimed, "checkpoint", bytes(SIZE), step=step) for step in (10, 20))
+    finish(db, claimed, "failed", "internal")
+    new = queue_job(db, parent_id=claimed.job_id, resume_artifact_id=last)
+    for checkpoint in (last, best):
+        _overwrite(db, checkpoint)
+        following = claim(db)
+        assert following.resume is not None
+        assert following.resume.artifact_id == checkpoint
+        assert _try_resume(db, following) is not None
+    assert claim(db).resume is None
+    with db.write() as session:
+        assert session.get_one(Job, new).resume_artifact_id is None
+        assert sweep_artifacts(session, 16) == 4
+        assert session.scalars(select(Artifact.id)).all() == []

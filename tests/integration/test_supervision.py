@@ -215,4 +215,5 @@ def test_environment_faults_are_told_from_the_jobs_own():
     """After the first the worker must prove itself again."""
     assert Ending(AttemptState.FAILED, Cause.NO_WEBGL2).is_environment_fault
     assert not Ending(AttemptState.FAILED, Cause.NON_FINITE_LOSS).is_environment_fault
+    assert not Ending(AttemptState.LOST, Cause.CHECKPOINT_DAMAGED).is_environment_fault
     assert not Ending(AttemptState.SUCCEEDED, Cause.COMPLETED).is_environment_fault

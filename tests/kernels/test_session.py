@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,11 @@ def checkpoint_of(page: BrowserPage, spec: Spec, steps: int = 3) -> bytes:
 
 
 def parts_of(checkpoint: bytes) -> tuple[dict[str, Array], dict[str, str]]:
-    """Tensors and metadata."""
+    """Tensors and metadata, but for the checksum: as a checkpoint of an early version."""
     length = int.from_bytes(checkpoint[:8], "little")
-    return safetensors.numpy.load(checkpoint), json.loads(checkpoint[8 : 8 + length])["__metadata__"]
+    metadata = json.loads(checkpoint[8 : 8 + length])["__metadata__"]
+    assert re.fullmatch("[0-9a-f]{8}", metadata.pop("crc32"))
+    return safetensors.numpy.load(checkpoint), metadata
 
 
 def test_foreign_checkpoints_are_refused(browser_page: BrowserPage):
@@ -161,6 +164,51 @@ def test_foreign_checkpoints_are_refused(browser_page: BrowserPage):
         assert outcome["error"] is not None, why
         assert outcome["error"]["code"] == "data_invalid", why
         assert outcome["before"].tobytes() == outcome["after"].tobytes() == own, why
+
+
+def test_damaged_checkpoints_are_refused(browser_page: BrowserPage):
+    """Whatever byte of it was overwritten, in a weight, a state, the step or a shape; the error says so, and nothing changes."""
+    spec = shuffled()
+    own = checkpoint_of(browser_page, spec)
+    data = 8 + int.from_bytes(own[:8], "little")
+    rng = np.random.default_rng(0)
+    places = [
+        own.index(b'"step":"3"') + 8,
+        own.index(b'"shape":[') + 9,
+        own.index(b"data_offsets"),
+        data,
+        len(own) - 1,
+    ]
+    for place in [*places, *rng.integers(0, data, 20), *rng.integers(data, len(own), 20)]:
+        damaged = bytearray(own)
+        damaged[place] ^= 1
+        call = ("restore", np.frombuffer(bytes(damaged), np.uint8))
+        outcome = browser_page.call(PAGE, "refused", spec, X, Y, call)
+        if outcome["error"] is None:  # the checksum has another name: it counts for none
+            assert b'"crc32"' not in damaged
+            continue
+        assert (outcome["error"]["code"], outcome["error"]["field"]) == ("data_invalid", "checkpoint"), place
+        assert place < data or "checksum" in outcome["error"]["message"]
+        assert outcome["before"].tobytes() == outcome["after"].tobytes() == own
+
+
+def test_checkpoints_without_a_checksum_restore(browser_page: BrowserPage):
+    """Those of early versions; and what another writer of the format made of one, whatever order it gave the tensors and metadata."""
+    spec = shuffled()
+    own = checkpoint_of(browser_page, spec)
+    length = int.from_bytes(own[:8], "little")
+    tensors, metadata = parts_of(own)
+    checksum = {"crc32": json.loads(own[8 : 8 + length])["__metadata__"]["crc32"]}
+    for file in (
+        safetensors.numpy.save(tensors, metadata),
+        safetensors.numpy.save(tensors, metadata | checksum),
+    ):
+        assert file != own
+        restored, again = play(
+            browser_page, spec, X, Y, ("restore", np.frombuffer(file, np.uint8)), ("checkpoint",)
+        )["results"]
+        assert restored == {"step": 3, "bitExact": True}
+        assert again.tobytes() == own
 
 
 def test_weights_round_trip(browser_page: BrowserPage):

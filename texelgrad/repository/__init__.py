@@ -15,7 +15,7 @@ from texelgrad.repository.attempts import (
     release_attempts,
     renew_lease,
 )
-from texelgrad.repository.checkpoints import prune_checkpoints, ready_checkpoints
+from texelgrad.repository.checkpoints import drop_damaged_checkpoint, prune_checkpoints, ready_checkpoints
 from texelgrad.repository.fleet import forget_workers, mark_stopped, request_drain, workers_on
 from texelgrad.repository.jobs import (
     JobFilter,
@@ -59,6 +59,7 @@ __all__ = [
     "current_attempt",
     "curves",
     "doubt_bits",
+    "drop_damaged_checkpoint",
     "events_after",
     "find_idempotent",
     "finish_attempt",

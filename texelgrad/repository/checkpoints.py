@@ -1,4 +1,4 @@
-"""Which checkpoints of a job are kept: the last, and the best where the job validates."""
+"""Which checkpoints of a job are kept: the last, and the best where the job validates; but none that is damaged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from texelgrad.models import Artifact, Attempt, Job
+from texelgrad.repository.attempts import last_checkpoint
+from texelgrad.repository.locks import lock_attempt
 from texelgrad.repository.telemetry import curves
 
 
@@ -38,6 +40,21 @@ def prune_checkpoints(session: Session, job_id: str) -> list[str]:
     session.execute(update(Artifact).where(Artifact.id.in_(dropped)).values(state="dropped"))
     session.flush()
     return dropped
+
+
+def drop_damaged_checkpoint(session: Session, attempt_id: str, token: str, artifact_id: str) -> None:
+    """Give up the checkpoint that the attempt was to continue from. Raises Fenced.
+
+    What would have begun with it, the attempt's own job and others, begins with the one before, or from the start.
+    """
+    lock_attempt(session, attempt_id, token)
+    damaged = session.get_one(Artifact, artifact_id)
+    damaged.state = "dropped"
+    session.flush()
+    maker = session.get_one(Attempt, damaged.attempt_id)
+    before = last_checkpoint(session, session.get_one(Job, maker.job_id))
+    heirs = update(Job).where(Job.resume_artifact_id == artifact_id)
+    session.execute(heirs.values(resume_artifact_id=before.id if before else None))
 
 
 def _best(session: Session, job_id: str, checkpoints: Sequence[Artifact]) -> str | None:
