@@ -4,6 +4,7 @@
 import { EngineError } from "./errors.js";
 import { size } from "./nn/graph.js";
 import { arrayOf, eachInput, mapValues, named, shapesOf, unnamed } from "./nn/inputs.js";
+import { withoutTheServices } from "./nn/spec_page.js";
 import { MetricsSender, progressFrame } from "./train/metrics_sender.js";
 import { countNonFinite, headerOf } from "./train/safetensors.js";
 import { readRows, reordered } from "./train/sources.js";
@@ -62,7 +63,7 @@ async function work() {
   const { spec } = job;
   // One that resumes has its weights, but may need to know what its inputs go through.
   const begun = job.initial && (!job.resume || spec.data.normalize === "inherit") ? new Uint8Array(await (await get(job.initial.url)).arrayBuffer()) : undefined;
-  const session = await compile(spec, {
+  const session = await compile(withoutTheServices(spec), {
     backend: spec.backend,
     shaderUrl: address("shaders/bundle.json"),
     allowSoftware: job.allow_software,

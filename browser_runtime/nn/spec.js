@@ -1,6 +1,6 @@
 // The job spec in the page: checked against the one schema (spec_schema.js, made from texelgrad/spec.py), defaults filled in.
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
-import { EngineError } from "../errors.js";
+import { EngineError, shown } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
 import { size } from "./graph.js";
 import { MAX_ORTHOGONAL } from "./initializers.js";
@@ -139,12 +139,12 @@ function checkTagged(schema, value, field, faults) {
 export function validateSpec(input) {
   /** @type {Fault[]} */
   const faults = [];
-  if (!isObject(input)) throw new EngineError("spec_invalid", "the spec must be an object", { field: "" });
+  if (!isObject(input)) throw new EngineError("spec_invalid", `the spec must be an object, not ${shown(input)}`, { field: "" });
   const spec = check(specSchema, input, "", faults);
   if (faults.length === 0) betweenFields(spec, faults);
   if (faults.length === 0) betweenShapes(spec, faults);
   if (faults.length > 0) {
-    const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${typeof value === "number" ? value : JSON.stringify(value)}`}`).join("; ");
+    const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${shown(value)}`}`).join("; ");
     throw new EngineError("spec_invalid", message, { field: faults[0].field, detail: { faults } });
   }
   return spec;

@@ -1,12 +1,13 @@
 // Data: what the caller's arrays hold, and in which order each epoch takes the rows that train.
-import { EngineError } from "../errors.js";
+import { EngineError, isObject, shown } from "../errors.js";
 import { size } from "../nn/graph.js";
 import { arrayOf, dataField, fieldOf, named, shapesOf } from "../nn/inputs.js";
 import { losses, lossType } from "../nn/losses.js";
 import { RandomStream, STREAMS } from "../nn/random.js";
-import { eachWindow, readRows } from "./sources.js";
+import { addressOf, eachWindow, readRows } from "./sources.js";
 
 /** @import { Plan } from "../plan/plan.js" */
+/** @import { ModelInput } from "../nn/inputs.js" */
 /** @import { ArraySource } from "./sources.js" */
 
 /** Inputs, targets, and where rows count differently [rows] weights of them; a model of several inputs gets them by name.
@@ -21,32 +22,80 @@ const KEYS = ["x", "y", "weight"];
 
 /**
  * Data as a caller gives them, with the inputs by name; of an estimate, their shapes. @template {{x: any}} T
- * @param {any} spec @param {T} data @returns {Omit<T, "x"> & {x: Record<string, any>}}
+ * @param {ModelInput} input @param {T} data @returns {Omit<T, "x"> & {x: Record<string, any>}}
  * @throws {EngineError} where there is anything else: weights under another name would otherwise count for nothing
  */
-export function byName(spec, data) {
+export function byName(input, data) {
+  if (!isObject(data)) throw bad("data", `must be {x, y}, and weight where rows count differently, not ${shown(data)}`);
   const unknown = Object.keys(data).find((key) => !KEYS.includes(key));
   if (unknown) throw bad(`data.${unknown}`, `is unknown; legal: ${KEYS.join(", ")}`);
-  return { ...data, x: named(spec.model.input, data.x) };
+  return { ...data, x: named(input, data.x) };
+}
+
+/**
+ * Whether data are arrays, each of its shape; whether the shapes fit each other and the model is for checkShapes().
+ * @param {ModelInput} input @param {Data} data @returns {NamedData}
+ * @throws {EngineError} data_invalid
+ */
+export function checkData(input, data) {
+  const given = byName(input, data);
+  checkSources(input, given.x);
+  checkArray("data.y", given.y);
+  if (given.weight !== undefined) checkArray("data.weight", given.weight);
+  return given;
+}
+
+/** What the three kinds of source have besides their shape: how it is checked, and what it must be. @type {Record<string, {is: (value: any) => boolean, legal: string}>} */
+const SOURCES = {
+  data: { is: (value) => typeof value === "object" && Number.isInteger(value?.length) && typeof value[0] !== "bigint", legal: "an array of numbers" },
+  read: { is: (value) => typeof value === "function", legal: "a function of (start, count)" },
+  url: { is: isAddress, legal: "an address, as a string or a URL" },
+};
+const AT_URL = ["shape", "dtype", "url", "field"];
+
+/** @param {unknown} url */
+function isAddress(url) {
+  try {
+    return (typeof url === "string" || url instanceof URL) && addressOf(url) !== "";
+  } catch {
+    return false;
+  }
 }
 
 /** @param {string} field for the message @param {any} source @throws {EngineError} where it is no array, or not of its shape */
 export function checkArray(field, source) {
-  if (!source || !Array.isArray(source.shape) || !("data" in source || "read" in source || "url" in source)) {
-    throw bad(field, "must be {shape, data}, {shape, read(start, count)} or {shape, dtype, url}");
-  }
-  // The bytes at an address do not say what they are.
-  if ("url" in source && !["float32", "int32"].includes(source.dtype ?? "float32")) throw bad(field, `its dtype is ${source.dtype}; legal: float32, int32`);
+  const kinds = isObject(source) ? Object.keys(SOURCES).filter((kind) => kind in source) : [];
+  if (kinds.length !== 1) throw bad(field, `must be {shape, data}, {shape, read(start, count)} or {shape, dtype, url}, not ${shown(source)}`);
+  checkShape(field, source);
+  const [kind] = kinds;
+  const { is, legal } = SOURCES[kind];
+  if (!is(source[kind])) throw bad(field, `its ${kind} is ${shown(source[kind])}; legal: ${legal}`);
+  if (kind === "url") checkDescription(field, source);
   // `length` is that of data which stays in another thread.
-  const length = "data" in source ? source.data?.length : source.length;
-  if (("data" in source || "length" in source) && length !== size(source.shape)) {
+  const length = "data" in source ? source.data.length : source.length;
+  if (length !== undefined && length !== size(source.shape)) {
     throw bad(field, `has ${length} values; its shape [${source.shape}] needs ${size(source.shape)}`);
   }
 }
 
-/** @param {any} spec @param {Record<string, any>} x by name @param {string} [of] where the caller gives them @throws {EngineError} where an input is no array, or not of its shape */
-export function checkSources({ model }, x, of) {
-  const shapes = shapesOf(model.input);
+/** @param {string} field @param {any} source @throws {EngineError} where it has no shape */
+export function checkShape(field, source) {
+  const lengths = source?.shape;
+  if (!Array.isArray(lengths)) throw bad(field, `needs a shape, [rows, ...], not ${shown(lengths)}`);
+  if (lengths.length === 0 || !lengths.every((length) => Number.isSafeInteger(length) && length >= 0)) throw bad(field, `its shape is ${shown(lengths)}; legal: whole numbers, rows first`);
+}
+
+/** The bytes at an address do not say what they are. @param {string} field @param {any} source */
+function checkDescription(field, source) {
+  const unknown = Object.keys(source).find((key) => !AT_URL.includes(key));
+  if (unknown) throw bad(`${field}.${unknown}`, "is unknown; legal: shape, dtype, url");
+  if (!["float32", "int32"].includes(source.dtype ?? "float32")) throw bad(field, `its dtype is ${shown(source.dtype)}; legal: float32, int32`);
+}
+
+/** @param {ModelInput} input @param {Record<string, any>} x by name @param {string} [of] where the caller gives them @throws {EngineError} where an input is no array, or not of its shape */
+export function checkSources(input, x, of = "data.x") {
+  const shapes = shapesOf(input);
+  if (!isObject(x)) throw bad(of, `must be the arrays of the inputs by name, ${Object.keys(shapes).join(", ")}, not ${shown(x)}`);
   checkKnown(shapes, x, of);
   for (const name of Object.keys(shapes)) checkArray(dataField(name, of), x[name]);
 }
@@ -68,7 +117,7 @@ export function checkInputs({ model }, x, { of = "data.x", least = 1 } = {}) {
   const [first] = Object.keys(shapes);
   for (const [name, shape] of Object.entries(shapes)) {
     const field = dataField(name, of);
-    if (!Array.isArray(x[name]?.shape)) throw bad(field, "needs a shape, [rows, ...]");
+    checkShape(field, x[name]);
     const [rows, ...sample] = x[name].shape;
     if (!(rows >= least)) throw bad(field, "is empty; at least one row is needed");
     if (sample.join() !== shape.join()) throw bad(field, `rows are [${sample}]; ${fieldOf(name)} is [${shape}]`);
@@ -84,7 +133,7 @@ export function checkInputs({ model }, x, { of = "data.x", least = 1 } = {}) {
  */
 export function checkShapes(spec, { x, y }, outputShape) {
   const rows = checkInputs(spec, x);
-  if (!Array.isArray(y?.shape)) throw bad("data.y", "needs a shape, [rows, ...]");
+  checkShape("data.y", y);
   if (y.shape[0] !== rows) throw bad("data.y", `has ${y.shape[0]} rows, ${dataField(Object.keys(x)[0])} has ${rows}`);
   const outputs = size(outputShape);
   const columns = size(y.shape.slice(1));

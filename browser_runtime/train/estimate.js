@@ -1,11 +1,11 @@
 // Estimate: what a spec would cost on some data, from shapes alone. No device, no rows.
-import { EngineError } from "../errors.js";
+import { EngineError, shown } from "../errors.js";
 import { chooser } from "../backends/webgl2/convolution.js";
 import { drawCalls } from "../backends/webgl2/draw.js";
 import { ROW_ALIGNMENT, roundUp } from "../backends/webgl2/layout.js";
 import { lower, stageOf } from "../backends/webgl2/lower.js";
 import { buildModel } from "../nn/model.js";
-import { validateSpec } from "../nn/spec.js";
+import { validatePageSpec } from "../nn/spec_page.js";
 import { buildPlan } from "../plan/plan.js";
 import { Batches, byName, checkShapes } from "./data.js";
 import { withoutTraining } from "./predicting.js";
@@ -45,7 +45,7 @@ export function planFor(spec, data, limits = ASSUMED, convolution) {
   const model = buildModel(spec, { training: true });
   const { rows: total, labels } = checkShapes(spec, data, model.outputShape);
   const weighted = data.weight !== undefined;
-  if (data.weight) checkRowWeights(data.weight, total);
+  if (weighted) checkRowWeights(data.weight, total);
   const { rows, totalSteps } = countRows(spec, total, model);
   const choose = chooser(limits, [roundUp(rows.batch, ROW_ALIGNMENT), stageOf(rows)], convolution);
   return { plan: buildPlan(spec, { labels, weighted }, choose), rows, totalSteps, labels };
@@ -61,9 +61,10 @@ export function planFor(spec, data, limits = ASSUMED, convolution) {
  * @throws {EngineError} as compile() does
  */
 export function estimate(input, data, limits = ASSUMED) {
-  const validated = validateSpec(input);
+  checkLimits(limits);
+  const validated = validatePageSpec(input);
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  const { plan, rows, totalSteps } = planFor(spec, byName(spec, data), limits);
+  const { plan, rows, totalSteps } = planFor(spec, byName(spec.model.input, data), limits);
   const lowered = lower(plan, limits, rows);
   return {
     parameters: countParameters(plan),
@@ -73,4 +74,13 @@ export function estimate(input, data, limits = ASSUMED) {
     totalSteps,
     convolutions: plan.convolutions,
   };
+}
+
+/** @param {any} limits @throws {EngineError} spec_invalid where one that is needed is none */
+function checkLimits(limits) {
+  for (const name of Object.keys(ASSUMED)) {
+    const value = limits?.[name];
+    if (Number.isSafeInteger(value) && value > 0) continue;
+    throw new EngineError("spec_invalid", `limits.${name}: ${shown(value)} is not legal; legal: a positive whole number, as in the record that probe() gives`, { field: `limits.${name}` });
+  }
 }

@@ -2,7 +2,7 @@
 import { EngineError } from "../errors.js";
 import { size } from "../nn/graph.js";
 import { arrayOf, dataField, mapValues, named, ROW_WEIGHT } from "../nn/inputs.js";
-import { byName, checkArray, checkInputs, checkShapes, checkSources, feedsOf, numberCheck, readFeeds } from "./data.js";
+import { checkData, checkInputs, checkShapes, checkSources, feedsOf, numberCheck, readFeeds } from "./data.js";
 import { normalizedInputs } from "./normalization.js";
 import { checkRowWeights, checkRowWeightValues } from "./row_weights.js";
 import { buffered, readRows } from "./sources.js";
@@ -19,7 +19,7 @@ import { buffered, readRows } from "./sources.js";
 export async function evaluate(session, given) {
   const { executable, spec, plan, labels, pipeline } = session;
   const { stage } = executable.sizes;
-  const data = given && byName(spec, given);
+  const data = given && checkData(spec.model.input, given);
   const rows = data ? checkRows(session, data) : session.validation.length;
   const feeds = data && feedsOf(spec, plan, { x: normalizedInputs(session.normalizations, mapValues(data.x, buffered)), y: buffered(data.y) }, labels);
   if (rows === 0) throw new EngineError("data_invalid", "data: there are no validation rows; pass {x, y}", { field: "data" });
@@ -49,11 +49,8 @@ export async function evaluate(session, given) {
 
 /** Shapes of data that is not the training data, and the same kind of targets. @param {Session} session @param {NamedData} data @returns {number} rows */
 function checkRows(session, data) {
-  checkSources(session.spec, data.x);
-  checkArray("data.y", data.y);
   const { rows, labels } = checkShapes(session.spec, data, session.plan.outputShape);
   if (data.weight !== undefined) {
-    checkArray("data.weight", data.weight);
     checkRowWeights(data.weight, rows);
     if (!session.weights) throw new EngineError("data_invalid", "data.weight: this session was compiled without weights of rows", { field: "data.weight" });
   }
@@ -72,7 +69,7 @@ function checkRows(session, data) {
 export async function predict(session, given) {
   const { spec, plan, normalizations } = session;
   const x = named(spec.model.input, given);
-  checkSources(spec, x, "x");
+  checkSources(spec.model.input, x, "x");
   const rows = checkInputs(spec, x, { of: "x", least: 0 });
   const { stage } = session.executable.sizes;
   const outputs = size(plan.outputShape);

@@ -2,7 +2,7 @@
 // the Worker then loads a third of what it would have to, and what it must load is what the first step waits for.
 import { EngineError } from "../errors.js";
 import { lower } from "../backends/webgl2/lower.js";
-import { byName, checkArray, checkSources } from "./data.js";
+import { checkData } from "./data.js";
 import { planFor } from "./estimate.js";
 import { placeholder, withoutTraining } from "./predicting.js";
 
@@ -24,11 +24,8 @@ import { placeholder, withoutTraining } from "./predicting.js";
 export function planSession(validated, given, limits, { rows: wanted, convolution } = {}) {
   const started = performance.now();
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  if (!given && !spec.predict) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
-  const data = given ? byName(spec, given) : placeholder(spec);
-  checkSources(spec, data.x);
-  checkArray("data.y", data.y);
-  if (data.weight !== undefined) checkArray("data.weight", data.weight);
+  if (given === undefined && !spec.predict) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
+  const data = given === undefined ? placeholder(spec) : checkData(spec.model.input, given);
   const { plan, rows, labels } = planFor(spec, data, limits, convolution);
   const lowered = lower(plan, limits, rows, wanted);
   return { planned: { spec, plan, lowered, rows, labels, ms: performance.now() - started }, data };

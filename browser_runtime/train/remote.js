@@ -1,8 +1,12 @@
 // Remote: the engine as the page sees it, in a Worker or in this thread, behind the same two classes.
 import { EngineError } from "../errors.js";
-import { dataField, eachInput, mapValues, shapesOf } from "../nn/inputs.js";
+import { dataField, eachInput, mapValues, named, shapesOf } from "../nn/inputs.js";
+import { checkData, checkSources } from "./data.js";
+import { checkOption, checkOptions, LEVEL, OPTIONS } from "./options.js";
 import { planSession } from "./planning.js";
+import { checkBytes } from "./safetensors.js";
 import { ask, owned, posted } from "./sources.js";
+import { tensorsOf } from "./weights.js";
 
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
@@ -81,11 +85,13 @@ class Channel {
 
   /** @param {{read: number, source: number, start: number, count: number}} request */
   async answer({ read, source, start, count }) {
+    const offered = this.offered.get(source);
     try {
-      const values = owned(await ask(/** @type {ArraySource} */ (this.offered.get(source)), start, count));
+      const values = owned(await ask(/** @type {ArraySource} */ (offered), start, count));
       this.post({ read, values }, [values.buffer]);
     } catch (error) {
-      this.post({ read, failed: String(/** @type {any} */ (error)?.message ?? error) });
+      const what = offered && "read" in offered ? `read(${start}, ${count}) failed` : `rows ${start} to ${start + count - 1}`;
+      this.post({ read, failed: `${what}: ${/** @type {any} */ (error)?.message ?? error}` });
     }
   }
 
@@ -210,13 +216,15 @@ export class EngineProxy {
         field: "allow_software",
       });
     }
+    // A file is read where it is used.
+    const begin = initialWeights === undefined || isFile(initialWeights) ? initialWeights : tensorsOf(initialWeights, "initialWeights");
     const { planned, data } = planSession(spec, given, this.record, this.device);
     /** @type {number[]} */
     const offers = [];
     const { input } = spec.model;
     const offered = this.channel.offerAll(shapesOf(input), data, offers);
     try {
-      const args = { planned, data: offered, initialWeights };
+      const args = { planned, data: offered, initialWeights: begin };
       const { session, state, normalization } = await this.channel.send("compile", args, { signal });
       return new SessionProxy(this.channel, session, state, normalization, input, offers);
     } catch (error) {
@@ -225,6 +233,9 @@ export class EngineProxy {
     }
   }
 }
+
+/** Whether it was meant as one, with its bytes or without. @param {unknown} given */
+const isFile = (given) => given instanceof Uint8Array || given instanceof ArrayBuffer;
 
 /** A session as the page sees it; see session.js for what each method does. */
 export class SessionProxy {
@@ -274,7 +285,9 @@ export class SessionProxy {
    * @param {{steps?: number, onTelemetry?: (points: Point[]) => any, signal?: AbortSignal}} [options]
    * @returns {Promise<{step: number, done: boolean}>}
    */
-  async run({ steps, onTelemetry, signal } = {}) {
+  async run(options = {}) {
+    checkOptions(options, OPTIONS.run);
+    const { steps, onTelemetry, signal } = options;
     const missed = this.missed.splice(0);
     if (missed.length > 0) await onTelemetry?.(missed);
     return this.call("run", { steps }, { signal, onPoints: onTelemetry, onMissed: (points) => void this.missed.push(...points) });
@@ -282,6 +295,7 @@ export class SessionProxy {
 
   /** @param {Data} [data] @returns {Promise<{loss: number, accuracy?: number, [metric: string]: any}>} */
   async evaluate(data) {
+    if (data !== undefined) checkData(this.input, data);
     /** @type {number[]} */
     const offers = [];
     const offered = this.channel.offerAll(this.input, data, offers);
@@ -290,6 +304,7 @@ export class SessionProxy {
 
   /** @param {ArraySource|Record<string, ArraySource>} x by name where there are several @returns {Promise<{shape: number[], data: Float32Array}>} */
   async predict(x) {
+    checkSources(this.input, named(this.input, x), "x");
     /** @type {number[]} */
     const offers = [];
     const offered = this.channel.offerInputs(this.input, x, offers, "x");
@@ -302,8 +317,8 @@ export class SessionProxy {
   }
 
   /** @param {Weights} weights @returns {Promise<void>} */
-  setWeights(weights) {
-    return this.call("setWeights", { weights });
+  async setWeights(weights) {
+    return this.call("setWeights", { weights: tensorsOf(weights, "weights") });
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} safetensors */
@@ -317,15 +332,16 @@ export class SessionProxy {
   }
 
   /** @param {Uint8Array} bytes @returns {Promise<{step: number, bitExact: boolean}>} */
-  restore(bytes) {
-    return this.call("restore", { bytes }).then((restored) => {
-      this.missed.length = 0; // they are of the run that it replaces
-      return restored;
-    });
+  async restore(bytes) {
+    checkBytes(bytes, "checkpoint");
+    const restored = await this.call("restore", { bytes });
+    this.missed.length = 0; // they are of the run that it replaces
+    return restored;
   }
 
   /** @param {"basic"|"full"} [level] @returns {Promise<any>} the precision report */
-  diagnose(level) {
+  async diagnose(level) {
+    if (level !== undefined) checkOption(level, LEVEL, "level");
     return this.call("diagnose", { level });
   }
 

@@ -1,5 +1,6 @@
 // Row weights: what each row counts for in the loss, scaled so that the rows that train count 1 on average.
 import { EngineError } from "../errors.js";
+import { checkShape } from "./data.js";
 import { eachWindow } from "./sources.js";
 
 /** @import { ArraySource } from "./sources.js" */
@@ -7,7 +8,9 @@ import { eachWindow } from "./sources.js";
 const bad = (/** @type {string} */ message) => new EngineError("data_invalid", `data.weight: ${message}`, { field: "data.weight" });
 
 /** @param {ArraySource} source @param {number} rows @throws {EngineError} where it has no number for each row */
-export function checkRowWeights({ shape }, rows) {
+export function checkRowWeights(source, rows) {
+  checkShape("data.weight", source);
+  const { shape } = source;
   if (shape[0] !== rows || shape.slice(1).some((length) => length !== 1)) throw bad(`is [${shape}]; needed: a number for each of ${rows} rows, [${rows}]`);
 }
 

@@ -1,5 +1,5 @@
 // safetensors: named tensors and string metadata in one file, written so that equal contents are equal bytes.
-import { EngineError } from "../errors.js";
+import { EngineError, shown } from "../errors.js";
 import { size } from "../nn/graph.js";
 
 /** Those of float64 come as they are; all that a model trains is float32. @typedef {{shape: number[], data: Float32Array}} Tensor */
@@ -59,16 +59,24 @@ export function countNonFinite(bytes) {
   return { values, nonFinite };
 }
 
+/** @param {string} why @param {string} [field] */
+function noFile(why, field) {
+  const message = `${field ? `${field}: ` : ""}not a safetensors file of float32 or float64 tensors: ${why}`;
+  return new EngineError("data_invalid", message, { field });
+}
+
+/** @param {unknown} bytes @param {string} [field] as what they are given @throws {EngineError} data_invalid */
+export function checkBytes(bytes, field) {
+  if (!(bytes instanceof Uint8Array)) throw noFile(`its bytes come as a Uint8Array, not as ${shown(bytes)}`, field);
+}
+
 /**
  * @param {Uint8Array} bytes @param {string} [field] what the bytes are, for the error
  * @returns {{tensors: Record<string, Tensor>, metadata: Record<string, string>}}
  */
 export function decode(bytes, field) {
-  const bad = (/** @type {string} */ why) => {
-    const message = `${field ? `${field}: ` : ""}not a safetensors file of float32 or float64 tensors: ${why}`;
-    return new EngineError("data_invalid", message, { field });
-  };
-  if (!(bytes instanceof Uint8Array)) throw bad(`its bytes come as a Uint8Array, not as ${/** @type {any} */ (bytes)?.constructor?.name ?? bytes}`);
+  const bad = (/** @type {string} */ why) => noFile(why, field);
+  checkBytes(bytes, field);
   if (bytes.length < 8) throw bad("shorter than its header");
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (length > bytes.length - 8) throw bad("its header is longer than the file");

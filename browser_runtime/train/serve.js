@@ -102,7 +102,7 @@ export function serve(post) {
       const asked = reads.get(read);
       reads.delete(read);
       if (failed === undefined) asked?.resolve(values);
-      else asked?.reject(new EngineError("data_invalid", `${asked.field}: read(start, count) failed: ${failed}`, { field: asked.field }));
+      else asked?.reject(new EngineError("data_invalid", `${asked.field}: ${failed}`, { field: asked.field }));
       return;
     }
     if (abort) {

@@ -129,9 +129,6 @@ export class Session {
     this.idle("run");
     if (this.spec.predict) throw new EngineError("spec_invalid", "predict: this session only predicts; to train, leave predict out", { field: "predict" });
     if (this.lacksWeights) throw new EngineError("data_invalid", "initialWeights: fine_tune needs the weights of a trained model, or restore() of a checkpoint", { field: "initialWeights" });
-    if (!(steps === Infinity || (Number.isInteger(steps) && steps > 0))) {
-      throw new EngineError("spec_invalid", `steps: ${steps} is not a positive number of whole steps`, { field: "steps" });
-    }
     this.running = true;
     const started = performance.now();
     try {

@@ -1,12 +1,12 @@
 // Sources: arrays of rows in memory, behind a callback or at an address, read window by window so that a large one never stands in memory.
-import { EngineError } from "../errors.js";
+import { EngineError, shown } from "../errors.js";
 import { size } from "../nn/graph.js";
 
 /** What all of them have; rows come first in `shape`. `field` is where the caller gave it, as the engine's thread is told. @typedef {{shape: number[], dtype?: "float32"|"int32", field?: string}} Described */
 /** An array in memory. @typedef {Described & {data: ArrayLike<number>}} ArrayInMemory */
 /** One that is read piece by piece: `read(start, count)` gives `count` rows from `start`; `signal` says that nobody waits for them any more.
  * @typedef {Described & {read: (start: number, count: number, signal?: AbortSignal) => ArrayLike<number>|Promise<ArrayLike<number>>}} ArrayReader */
-/** Little-endian values in C order at an address that honours Range; float32 where no dtype is named. @typedef {Described & {url: string}} ArrayAtUrl */
+/** Little-endian values in C order at an address that honours Range; float32 where no dtype is named. @typedef {Described & {url: string|URL}} ArrayAtUrl */
 /** @typedef {ArrayInMemory | ArrayReader | ArrayAtUrl} ArraySource */
 
 const WINDOW_VALUES = 4 << 20; // numbers held at once while data is read: 16 MB
@@ -131,18 +131,29 @@ export function gatherRows({ shape, data }, rows) {
 
 /**
  * What may be posted to the engine's thread of a source that only this thread can read. Its rows are asked for window by window.
- * @param {ArraySource} source @param {string} field as what it is given @returns {any}
+ * @param {ArraySource|undefined} source checked @param {string} field as what it is given @returns {any}
  */
 export function posted(source, field) {
-  if (!source || typeof source !== "object") return undefined; // no source: the engine says so
-  if ("url" in source) return { ...source, field, url: new URL(source.url, globalThis.document?.baseURI ?? globalThis.location?.href).href };
-  if ("read" in source) return { shape: source.shape, dtype: source.dtype, field, remote: true };
-  if ("data" in source) return { shape: source.shape, dtype: source.dtype, field, remote: true, length: source.data?.length };
-  return source;
+  if (!source) return undefined;
+  const { shape, dtype } = source;
+  if ("url" in source) return { shape, dtype, field, url: addressOf(source.url) };
+  return { shape, dtype, field, remote: true, ...("data" in source && { length: source.data.length }) };
 }
 
-/** Values as an array of their own, to be handed over: posting a view copies all that it looks into. @param {ArrayLike<number>} values */
+/** An address as the page that names it means it. @param {string|URL} url @returns {string} @throws {TypeError} where it is none */
+export const addressOf = (url) => new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+
+/** The first of some values that is no number, or -1: null, true and "7" would be made into some. @param {ArrayLike<unknown>|null|undefined} values */
+export const noNumberAt = (values) => (ArrayBuffer.isView(values) ? -1 : Array.prototype.findIndex.call(values ?? [], (value) => typeof value !== "number"));
+
+/**
+ * Values as an array of their own, to be handed over: posting a view copies all that it looks into.
+ * @param {ArrayLike<number>|null|undefined} values
+ * @throws {Error} where one is no number
+ */
 export function owned(values) {
   if (values instanceof Float32Array || values instanceof Int32Array) return values.slice();
-  return Float64Array.from(values);
+  const wrong = noNumberAt(values);
+  if (wrong >= 0) throw new Error(`value ${wrong} is ${shown(/** @type {any} */ (values)[wrong])}; legal: numbers`);
+  return Float64Array.from(values ?? []);
 }

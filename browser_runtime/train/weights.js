@@ -1,7 +1,9 @@
 // Weights: parameters, buffers and optimizer states under their exported names, between the device and the caller.
-import { EngineError } from "../errors.js";
+import { EngineError, isObject, shown } from "../errors.js";
 import { size } from "../nn/graph.js";
 import { initialize } from "../nn/initializers.js";
+import { mapValues } from "../nn/inputs.js";
+import { noNumberAt } from "./sources.js";
 
 /** @import { Parameter } from "../nn/model.js" */
 /** @import { Plan } from "../plan/plan.js" */
@@ -54,6 +56,26 @@ export function seededWeights({ parameters, buffers }, seed) {
   });
   for (const { tensor, shape, initial } of buffers) weights[tensor] = { shape, data: new Float32Array(size(shape)).fill(initial) };
   return weights;
+}
+
+/** @param {unknown} data @returns {boolean} */
+const isList = (data) => Array.isArray(data) || ArrayBuffer.isView(data);
+
+/**
+ * What is posted of a page's tensors: their shapes and values, whatever else they hold. Which there must be is for checkWeights().
+ * @param {unknown} given @param {string} field as what it is given @returns {Weights}
+ * @throws {EngineError} data_invalid where they are no tensors
+ */
+export function tensorsOf(given, field) {
+  const bad = (/** @type {string} */ at, /** @type {string} */ message) => new EngineError("data_invalid", message, { field: at });
+  if (!isObject(given)) throw bad(field, `${field}: must be tensors by name, {"dense_1.kernel": {shape, data}, ...}, not ${shown(given)}`);
+  return mapValues(/** @type {Record<string, any>} */ (given), (tensor, name) => {
+    const { shape, data } = tensor ?? {};
+    if (!Array.isArray(shape) || !isList(data)) throw bad(name, `weights: ${name} must be {shape, data}, not ${shown(tensor)}`);
+    const wrong = noNumberAt(data);
+    if (wrong >= 0) throw bad(name, `weights: ${name} is ${shown(data[wrong])} at ${wrong}; legal: numbers`);
+    return { shape, data };
+  });
 }
 
 /**

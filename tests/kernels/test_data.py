@@ -117,8 +117,8 @@ def test_addresses_that_give_no_rows(browser_page: BrowserPage, address: str, wo
 @pytest.mark.parametrize(
     ("dtype", "held", "message"),
     [
-        ("float64", 60, "data.x: its dtype is float64; legal: float32, int32"),
-        ("uint8", 60, "data.x: its dtype is uint8; legal: float32, int32"),
+        ("float64", 60, 'data.x: its dtype is "float64"; legal: float32, int32'),
+        ("uint8", 60, 'data.x: its dtype is "uint8"; legal: float32, int32'),
         ("float32", 61, r"there are 1220 bytes; its shape \[60,5\] of float32 needs 1200"),
         ("float32", 59, r"there are 1180 bytes; its shape \[60,5\] of float32 needs 1200"),
     ],

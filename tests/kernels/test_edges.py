@@ -73,7 +73,7 @@ def test_steps_are_whole(browser_page: BrowserPage, steps: Any):
         ({"device": {"format": "rgba16f"}}, "options.device.format", "rgba32f, rgba32ui"),
         (
             {"device": {"formats": 1}},
-            "options.device",
+            "options.device.formats",
             "format, fetch, maxDrawBuffers, convolution, residentBytes, rows",
         ),
     ],

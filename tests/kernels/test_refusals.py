@@ -75,8 +75,8 @@ CALLS: list[tuple[str, Any, str, str]] = [
     ("evaluate", {"x": X, "y": np.eye(3, dtype=np.float32)[Y]}, "data.y", "class numbers"),
     ("evaluate", {"x": X, "y": put(Y, 2, 9)}, "data.y", "is 9; legal: class numbers from 0 to 2"),
     ("evaluate", {"x": put(X, 0, np.nan), "y": Y}, "data.x", "is NaN"),
-    ("evaluate", None, "data", "no validation rows"),
-    ("run", {"steps": 0}, "steps", "not a positive number"),
+    ("evaluate", None, "data", r"must be \{x, y\}, .* not null"),
+    ("run", {"steps": 0}, "options.steps", "0 is not legal; legal: a positive number"),
 ]
 
 
