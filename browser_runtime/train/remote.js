@@ -6,6 +6,7 @@ import { checkOption, checkOptions, LEVEL, OPTIONS } from "./options.js";
 import { planSession } from "./planning.js";
 import { checkBytes } from "./safetensors.js";
 import { ask, owned, posted } from "./sources.js";
+import { failureOf, startWorker } from "./start_worker.js";
 import { tensorsOf } from "./weights.js";
 
 /** @import { ArraySource } from "./sources.js" */
@@ -157,12 +158,11 @@ class Channel {
 }
 
 function workerChannel() {
-  const url = new URL("./worker.js", import.meta.url);
-  const worker = new Worker(url, { type: "module", name: "texelgrad" });
+  const worker = startWorker();
   const channel = new Channel((message, transfer = []) => worker.postMessage(message, transfer), () => worker.terminate());
   worker.onmessage = ({ data }) => void channel.receive(data);
   worker.onerror = (event) => {
-    channel.shut(new EngineError("internal", `the engine's Worker ${url} failed: ${event.message ?? "it could not be loaded"}`));
+    channel.shut(failureOf(event));
     channel.close();
   };
   return channel;

@@ -95,6 +95,11 @@ class BrowserPage:
         return self._server.origin
 
     @property
+    def failing(self) -> dict[str, int]:
+        """How many more requests for a path fail, such as {"/browser_runtime/train/session.js": 1}."""
+        return self._server.failing
+
+    @property
     def process_id(self) -> int:
         """The browser's process, which also leads its process group."""
         assert self._process is not None, "the browser is not running"

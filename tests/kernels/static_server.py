@@ -32,7 +32,12 @@ class _Handler(SimpleHTTPRequestHandler):
 
     isolated = True  # COOP and COEP are sent, so that the page has SharedArrayBuffer
 
+    def __init__(self, *args: Any, failing: dict[str, int], **more: Any) -> None:
+        self.failing = failing
+        super().__init__(*args, **more)
+
     def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")
         if self.isolated:
             self.send_header("Cross-Origin-Opener-Policy", "same-origin")
             self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
@@ -40,6 +45,10 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def do_GET(self) -> None:
+        if self.failing.get(self.path, 0) > 0:
+            self.failing[self.path] -= 1
+            self.send_error(503)
+            return
         if self.path != "/shaders/bundle.json":
             super().do_GET()
             return
@@ -64,7 +73,9 @@ class StaticServer:
     """A context manager; `origin` is the address to open."""
 
     def __init__(self, *, isolated: bool = True) -> None:
-        handler = partial(_Handler if isolated else _PlainHandler, directory=str(ROOT))
+        self.failing: dict[str, int] = {}  # path -> how many more requests for it fail
+        kind = _Handler if isolated else _PlainHandler
+        handler = partial(kind, failing=self.failing, directory=str(ROOT))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="static-server", daemon=True)

@@ -1,0 +1,103 @@
+"""How an engine gets its files: from another origin, under a page's policies, and over a connection that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .harness import BrowserPage
+from .specs import Spec, data_for, mlp
+from .static_server import StaticServer
+
+PAGE = "/tests/kernels/loading_page.js"
+SPEC = mlp((4, 5, 3))
+X, Y = data_for(20, 4, 3, "mse")
+DATA: Spec = {"x": X, "y": Y}
+INLINE = 'or take thread: "inline"'
+
+
+@pytest.fixture
+def page() -> Iterator[BrowserPage]:
+    """A page of its own: policies last as long as it, and the modules that it loaded are not loaded again."""
+    with BrowserPage() as page:
+        yield page
+
+
+def compile_from(page: BrowserPage, origin: str, **options: Any) -> list[dict[str, Any] | None]:
+    """What the first and the second compile said."""
+    return page.call(PAGE, "compileFrom", origin, SPEC, DATA, options)
+
+
+@pytest.mark.parametrize("thread", ["auto", "worker"])
+def test_a_worker_of_another_origin(page: BrowserPage, thread: str):
+    """Browsers start none: the error says what to serve from where, or which thread to take."""
+    with StaticServer() as elsewhere:
+        for told in compile_from(page, elsewhere.origin, thread=thread):
+            assert told is not None
+            assert (told["name"], told["code"], told["field"]) == (
+                "EngineError",
+                "spec_invalid",
+                "options.thread",
+            )
+            assert (
+                f"{elsewhere.origin}/browser_runtime/train/worker.js is not of the page's origin"
+                in told["message"]
+            )
+            assert f"{page.origin}: serve browser_runtime/ from there, {INLINE}" in told["message"]
+
+
+def test_in_the_pages_thread_the_engine_may_be_of_another_origin(page: BrowserPage):
+    """As the error says; its server allows that with CORS."""
+    with StaticServer() as elsewhere:
+        assert compile_from(page, elsewhere.origin, thread="inline") == [None, None]
+
+
+def test_trusted_types(page: BrowserPage):
+    """An address is no TrustedScriptURL: the error names the policy that makes it one, with which the engine starts."""
+    page.call(PAGE, "addPolicy", "require-trusted-types-for 'script'")
+    for told in compile_from(page, page.origin):
+        assert told is not None
+        assert (told["name"], told["code"], told["field"]) == (
+            "EngineError",
+            "spec_invalid",
+            "options.thread",
+        )
+        assert "let the createScriptURL of a default policy pass this address, " + INLINE in told["message"]
+    assert compile_from(page, page.origin, thread="inline") == [None, None]
+    page.call(PAGE, "addDefaultPolicy")
+    assert compile_from(page, page.origin) == [None, None]
+
+
+def test_a_page_that_allows_no_worker(page: BrowserPage):
+    """Its policy is named."""
+    page.call(PAGE, "addPolicy", "worker-src 'none'")
+    for told in compile_from(page, page.origin):
+        assert told is not None
+        assert told["name"] == "EngineError"
+        assert "worker-src" in told["message"]
+
+
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+@pytest.mark.parametrize("module", ["session.js", "pipeline.js"])
+def test_modules_that_failed_once_are_loaded_once_more(page: BrowserPage, module: str, thread: str):
+    """They are asked for while the context is made, and again by the compile that needs them."""
+    path = f"/browser_runtime/train/{module}"
+    page.failing[path] = 1
+    assert compile_from(page, page.origin, thread=thread) == [None, None]
+    assert page.failing[path] == 0
+
+
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+def test_modules_that_fail_twice_are_told(page: BrowserPage, thread: str):
+    """The next compile of the same engine tries again."""
+    path = "/browser_runtime/train/session.js"
+    page.failing[path] = 2
+    first, second = compile_from(page, page.origin, thread=thread)
+    assert first is not None
+    assert (first["name"], first["code"]) == ("EngineError", "internal")
+    assert "a module of the engine can't be loaded: " in first["message"]
+    assert path in first["message"]
+    assert second is None
+    assert page.failing[path] == 0
