@@ -128,12 +128,18 @@ export function explain(log, text, origins) {
   return `shaders/${file}:${line}: ${token ? `'${token}': ` : ""}${message.trim()}\n  ${source}${caret}`;
 }
 
-/** 64 bits by which programs can be told apart: FNV-1a with two offsets. @param {string[]} texts */
+/** 64 bits by which programs can be told apart: two hashes, as FNV-1a but of four bytes at a time. @param {string[]} texts */
 export function fingerprint(texts) {
+  const text = texts.join("\0");
+  const words = new Uint32Array(text.length); // encoded it takes 3 bytes a character at most
+  const { written } = new TextEncoder().encodeInto(text, new Uint8Array(words.buffer));
   return [0x811c9dc5, 0x01000193]
     .map((offset) => {
       let hash = offset;
-      for (const text of texts) for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+      for (let i = 0; 4 * i < written; i++) {
+        hash = Math.imul(hash ^ words[i], 0x01000193);
+        hash = (hash << 13) | (hash >>> 19); // a product's low bits know nothing of its factors' high ones
+      }
       return (hash >>> 0).toString(16).padStart(8, "0");
     })
     .join("");
