@@ -29,7 +29,7 @@ export function recompute(graph, groups, keep) {
   const readers = readersOf(groups);
   const stored = groups.filter((group) => {
     const [name, ...others] = Object.values(group.outputs);
-    const how = others.length === 0 && !keep.has(name) && cheap(graph, group);
+    const how = others.length === 0 && !keep.has(name) && cheap(graph, group, computed);
     if (!how) return true;
     if (!(readers.get(name) ?? []).every((reader) => mayCompute(graph, reader, name, how))) return true;
     computed.set(name, how);
@@ -38,11 +38,16 @@ export function recompute(graph, groups, keep) {
   return { groups: stored.map((group) => expand(group, computed)), computed };
 }
 
-/** How a group's output could be computed again, if that is cheap. @param {Graph} graph @param {Group} group @returns {Computed|null} */
-function cheap(graph, { kernel, ops: [product, activation, ...more] }) {
+/**
+ * How a group's output could be computed again, if that is cheap: not from what is itself computed again, or a chain of layers would be.
+ * @param {Graph} graph @param {Group} group @param {Map<string, Computed>} computed so far @returns {Computed|null}
+ */
+function cheap(graph, { kernel, ops: [product, activation, ...more] }, computed) {
   if (!(kernel in BENT_BY) || more.length > 0) return null;
   if (activation && (activation.type !== BENT_BY[kernel] || !CHEAP.includes(activation.attrs.fn))) return null;
-  const { shape } = graph.tensor(product.inputs.x ?? product.inputs.dy);
+  const operand = product.inputs.x ?? product.inputs.dy;
+  if (computed.has(operand)) return null;
+  const { shape } = graph.tensor(operand);
   return shape.length === 1 && size(shape) <= FEW ? { product, activation: activation ?? null } : null;
 }
 

@@ -98,9 +98,9 @@ def check(
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("sizes", [(4, 9, 7, 3), (3, 6, 5), (5, 17, 6), (6, 5)])
+@pytest.mark.parametrize("sizes", [(4, 9, 7, 3), (3, 6, 5), (5, 17, 6), (6, 5), (3, 4, 4, 3)])
 def test_gradients(browser_page: BrowserPage, sizes: tuple[int, ...], activation: str, loss: str):
-    """Every weight and bias of nets of one to three layers, each activation and loss, an odd batch."""
+    """Every weight and bias of nets of one to three layers, narrow ones too, each activation and loss, an odd batch."""
     last = activation if loss == "mse" and activation != "relu" else "linear"
     spec: dict[str, Any] = mlp(
         sizes, loss, activation=activation, last=last, optimizer={"type": "sgd", "lr": 1.0}, steps=1

@@ -66,6 +66,8 @@ def test_what_few_columns_give_is_computed_where_it_is_read():
         (mlp((5, 32, 2)), {"dense_1.y", "d(dense_1.z)"}),
         (mlp((2, 32, 32, 1)), {"dense_1.y", "d(dense_1.z)", "dense_2.y", "d(dense_2.z)"}),
         (mlp((4, 32, 4)), set()),
+        # a chain of narrow layers: every other one
+        (mlp((2, 3, 4, 2, 1)), {"dense_2.y", "d(dense_2.z)", "d(dense_3.z)"}),
         (mlp((1, 32, 1), activation="linear"), set()),
     ],
 )
