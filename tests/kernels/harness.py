@@ -95,9 +95,9 @@ class BrowserPage:
         return self._server.origin
 
     @property
-    def failing(self) -> dict[str, int]:
-        """How many more requests for a path fail, such as {"/browser_runtime/train/session.js": 1}."""
-        return self._server.failing
+    def server(self) -> StaticServer:
+        """Which serves the checkout."""
+        return self._server
 
     @property
     def process_id(self) -> int:

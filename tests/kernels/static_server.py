@@ -32,21 +32,23 @@ class _Handler(SimpleHTTPRequestHandler):
 
     isolated = True  # COOP and COEP are sent, so that the page has SharedArrayBuffer
 
-    def __init__(self, *args: Any, failing: dict[str, int], **more: Any) -> None:
-        self.failing = failing
+    def __init__(self, *args: Any, site: StaticServer, **more: Any) -> None:
+        self.site = site
         super().__init__(*args, **more)
 
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", "*")
-        if self.isolated:
+        if self.isolated and self.path not in self.site.bare:
             self.send_header("Cross-Origin-Opener-Policy", "same-origin")
             self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        if self.site.policy and self.path.startswith("/browser_runtime/"):
+            self.send_header("Content-Security-Policy", self.site.policy)
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
     def do_GET(self) -> None:
-        if self.failing.get(self.path, 0) > 0:
-            self.failing[self.path] -= 1
+        if self.site.failing.get(self.path, 0) > 0:
+            self.site.failing[self.path] -= 1
             self.send_error(503)
             return
         if self.path != "/shaders/bundle.json":
@@ -74,8 +76,10 @@ class StaticServer:
 
     def __init__(self, *, isolated: bool = True) -> None:
         self.failing: dict[str, int] = {}  # path -> how many more requests for it fail
+        self.bare: set[str] = set()  # paths that are answered without COOP and COEP
+        self.policy = ""  # that the engine's files are served with: a Worker's is that of its own file
         kind = _Handler if isolated else _PlainHandler
-        handler = partial(kind, failing=self.failing, directory=str(ROOT))
+        handler = partial(kind, site=self, directory=str(ROOT))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="static-server", daemon=True)

@@ -74,9 +74,25 @@ def test_a_page_that_allows_no_worker(page: BrowserPage):
     """Its policy is named."""
     page.call(PAGE, "addPolicy", "worker-src 'none'")
     for told in compile_from(page, page.origin):
-        assert told is not None
-        assert told["name"] == "EngineError"
-        assert "worker-src" in told["message"]
+        check_not_loaded(told)
+    assert compile_from(page, page.origin, thread="inline") == [None, None]
+
+
+def test_a_worker_without_the_header_of_its_page(page: BrowserPage):
+    """A page with Cross-Origin-Embedder-Policy loads none: the header is named."""
+    page.server.bare.add("/browser_runtime/train/worker.js")
+    for told in compile_from(page, page.origin):
+        check_not_loaded(told)
+    page.server.bare.clear()
+    assert compile_from(page, page.origin) == [None, None]
+
+
+def check_not_loaded(told: dict[str, Any] | None) -> None:
+    """What it may be, as the browser does not say which."""
+    assert told is not None
+    assert (told["name"], told["code"], told["field"]) == ("EngineError", "internal", "options.thread")
+    for part in ("worker.js could not be loaded", "worker-src", "Cross-Origin-Embedder-Policy", INLINE):
+        assert part in told["message"]
 
 
 @pytest.mark.parametrize("thread", ["worker", "inline"])
@@ -84,20 +100,20 @@ def test_a_page_that_allows_no_worker(page: BrowserPage):
 def test_modules_that_failed_once_are_loaded_once_more(page: BrowserPage, module: str, thread: str):
     """They are asked for while the context is made, and again by the compile that needs them."""
     path = f"/browser_runtime/train/{module}"
-    page.failing[path] = 1
+    page.server.failing[path] = 1
     assert compile_from(page, page.origin, thread=thread) == [None, None]
-    assert page.failing[path] == 0
+    assert page.server.failing[path] == 0
 
 
 @pytest.mark.parametrize("thread", ["worker", "inline"])
 def test_modules_that_fail_twice_are_told(page: BrowserPage, thread: str):
     """The next compile of the same engine tries again."""
     path = "/browser_runtime/train/session.js"
-    page.failing[path] = 2
+    page.server.failing[path] = 2
     first, second = compile_from(page, page.origin, thread=thread)
     assert first is not None
     assert (first["name"], first["code"]) == ("EngineError", "internal")
     assert "a module of the engine can't be loaded: " in first["message"]
     assert path in first["message"]
     assert second is None
-    assert page.failing[path] == 0
+    assert page.server.failing[path] == 0

@@ -10,6 +10,8 @@ import pytest
 
 from texelgrad.config import Settings
 
+from ..node import call
+
 ROOT = Path(__file__).parents[2]
 OF_THE_CLIENT = {"TEXELGRAD_URL", "TEXELGRAD_API_KEY"}  # read by Client, no settings of the service
 OTHER_PROGRAMS = {
@@ -96,3 +98,20 @@ def test_commands_exist(document: Path):
             assert (ROOT / arguments[0]).is_file(), command
         else:
             assert program in OTHER_PROGRAMS, command
+
+
+def rows_of(title: str) -> set[str]:
+    """Names of the first column of the tables in a section of the page on embedding, without arguments."""
+    text = (ROOT / "docs/embedding.md").read_text()
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)[`(]", cell)}
+
+
+def test_the_page_on_embedding_names_all_that_a_page_has():
+    """Each function, option, method and error, and no other."""
+    names = call("/tests/unit/embedding_probe.js", "names")
+    assert rows_of("Functions") == {*names["functions"], *names["options"]}
+    assert rows_of("Sessions") == {*names["session"], "normalization"}
+    union = (ROOT / "browser_runtime/errors.js").read_text().partition("@typedef {")[2].partition("}")[0]
+    assert rows_of("Errors") == set(re.findall(r'"(\w+)"', union))
