@@ -168,6 +168,15 @@ def test_reads_of_one_lane(browser_page: BrowserPage, storage: str):
     assert staged.tolist() == y.ravel().tolist()
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", pytest.param("adam", marks=pytest.mark.full)])
+def test_stored_gradients_below_those_of_the_inputs(browser_page: BrowserPage, optimizer: str):
+    """As on GPUs: where both are as wide, in one texture and one render pass."""
+    device = {"rows": {"activation": 8, "weight": 4, "gradient": 8, "samples": 16}}
+    for sizes, rows in [((3, 128, 128, 2), 300), ((5, 160, 160, 160, 3), 290)]:
+        kernels = check(browser_page, sizes, rows, "mse", device=device, optimizer=optimizer)
+        assert "affine_grad_weights.frag.glsl+update.frag.glsl" in kernels
+
+
 @pytest.mark.parametrize(("optimizer", "targets"), [("sgd", 8), ("sgd", 2), ("adam", 8), ("adam", 4)])
 def test_weight_gradients_in_parts(browser_page: BrowserPage, optimizer: str, targets: int):
     """As on GPUs: a long batch is shared out among more fragments, also a last short one, of which some get nothing; the update adds their sums."""

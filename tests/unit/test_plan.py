@@ -232,10 +232,14 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         assert slot["width"] <= texture["width"]
         assert slot["y"] + slot["height"] <= texture["height"]
         assert all(slot[of] == texture[of] for of in ("layers", "lanes", "int"))
+    within = list[dict[str, Any]]()  # a slot whose tensors leave lines below them
     for one, other in combinations(slots, 2):
         if one["texture"] == other["texture"]:
             above, below = sorted((one, other), key=lambda slot: slot["y"])
-            assert above["y"] + above["height"] <= below["y"], "regions of a texture overlap"
+            if above["y"] + above["height"] > below["y"]:
+                within.append(below)
+    for slot in within:
+        check_below(got["draws"], slots, slot)
     for draw in got["draws"]:
         assert sum(write["targets"] for write in draw["writes"]) <= limits["maxDrawBuffers"]
         for parity in (0, 1):
@@ -275,6 +279,16 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
     assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
     assert sizes["batch"] >= rows["batch"]
     assert sizes["ring"] == math.ceil(rows["train"] / rows["batch"])
+
+
+def check_below(draws: list[dict[str, Any]], slots: list[dict[str, Any]], slot: dict[str, Any]) -> None:
+    """What lies below a tensor is written right behind it, into the same render targets, and read by the next draw, before anything else comes there."""
+    [at] = [i for i, draw in enumerate(draws) if any(slots[write["slots"][0]] == slot for write in draw["writes"])]
+    before, draw, after = draws[at - 1 : at + 2]
+    targets = [[(slots[w["slots"][0]]["texture"], w["layers"]) for w in d["writes"]] for d in (before, draw)]
+    assert targets[0] == targets[1] == [(slot["texture"], slot["layers"])]
+    assert before["y"] + before["height"] <= draw["y"] == slot["y"]
+    assert slot["texture"] in {slots[read[0]]["texture"] for read in after["reads"]}
 
 
 def order_of(
@@ -369,6 +383,30 @@ def test_weights_whose_products_are_uniform_store_no_gradient(
     assert len(updates) == stored
     layers = [got["places"][f"dense_{i + 1}"]["layout"]["layers"] for i in range(len(sizes) - 1)]
     assert layers.count(8) == len(layers) - stored
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "together"),
+    [
+        ((2, 256, 256, 1), 500, 1),
+        ((784, 512, 512, 10), 128, 1),
+        ((16, 512, 512, 512, 4), 256, 2),
+        ((300, 256, 512, 300), 500, 0),  # as wide, or they would waste texels
+        ((16, 32, 32, 2), 4096, 0),  # in parts
+    ],
+)
+def test_stored_gradients_lie_below_those_of_the_inputs(sizes: tuple[int, ...], rows: int, together: int):
+    """On GPUs, so that both are one render pass."""
+    got = call(
+        PROBE, "lowered", mlp(sizes, "mse"), "values", DESKTOP | {"software": False},
+        {"total": rows, "train": rows, "validation": 0, "batch": rows},
+    )  # fmt: skip
+    drawn = [(draw["shader"].split(".")[0], *[write["slots"] for write in draw["writes"]]) for draw in got["draws"]]
+    textures = [{got["slots"][slots[0]]["texture"] for slots in written} for _, *written in drawn]
+    pairs = [
+        (one[0], other[0]) for (one, other), (a, b) in zip(pairwise(drawn), pairwise(textures), strict=True) if a == b
+    ]
+    assert pairs.count(("affine_grad_input", "affine_grad_weights")) == together
 
 
 HIDDEN = ["dense_1.y", "dense_2.y", "loss"]

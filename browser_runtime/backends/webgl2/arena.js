@@ -14,6 +14,14 @@ import { extent, filled, stackedSize, textureBytes } from "./layout.js";
  * @typedef {Texture & {texture: number, y: number, folded: boolean}} Slot
  */
 
+/**
+ * A tensor that shares textures with others, alive from group `first` to `last`; `below`: what lies below it meanwhile, of as many texels a row.
+ * @typedef {{name: string, layout: Layout, first: number, last: number, below?: import("./stored_gradients.js").Below}} Tenant
+ */
+
+/** Lines that a tenant needs besides its own. @param {Tenant} tenant */
+const linesBelow = ({ below }) => below?.layout.groups ?? 0;
+
 export class Arena {
   /** @param {number} maxSize MAX_TEXTURE_SIZE */
   constructor(maxSize) {
@@ -28,17 +36,18 @@ export class Arena {
    * A texture of its own.
    * @param {string} name for the message
    * @param {Layout} layout
-   * @param {{lanes?: Lanes, int?: boolean, copied?: boolean, like?: Slot}} [options] `like`: another render target of the same draw, whose size it must have
+   * @param {{lanes?: Lanes, int?: boolean, copied?: boolean, like?: Slot, more?: number}} [options] `like`: another render target of the same draw, whose size it must have;
+   *   `more`: lines below it
    * @returns {number} its slot
    */
-  own(name, layout, { lanes = 4, int = false, copied = false, like } = {}) {
+  own(name, layout, { lanes = 4, int = false, copied = false, like, more = 0 } = {}) {
     const size = like ?? extent(layout, this.maxSize);
     if (!size || size.height > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    const texture = { width: size.width, height: size.height, layers: layout.layers, lanes, int, copied };
+    const texture = { width: size.width, height: size.height + more, layers: layout.layers, lanes, int, copied };
     this.textures.push(texture);
     return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
   }
@@ -70,7 +79,7 @@ export class Arena {
   /**
    * Shares textures among tensors of one phase: largest first, each into the first texture with its layers whose tenants' lifetimes it
    * does not meet. Phases never run together, so each starts with every texture of `shared` free.
-   * @param {{name: string, layout: Layout, first: number, last: number}[]} tensors
+   * @param {Tenant[]} tensors
    * @param {number[]} shared slots made by earlier phases; grows
    * @returns {Map<string, number>} tensor -> slot
    */
@@ -78,12 +87,13 @@ export class Arena {
     /** @type {Map<number, {first: number, last: number}[]>} */
     const tenants = new Map(shared.map((slot) => [slot, []]));
     const placed = new Map();
-    for (const tensor of [...tensors].sort((a, b) => b.layout.texels - a.layout.texels)) {
+    const texels = (/** @type {Tenant} */ { layout, below }) => layout.texels + (below?.layout.texels ?? 0);
+    for (const tensor of [...tensors].sort((a, b) => texels(b) - texels(a))) {
       const free = shared.find((slot) => {
         const apart = tenants.get(slot)?.every((t) => t.last < tensor.first || tensor.last < t.first);
-        return apart && fits(tensor.layout, this.slots[slot]);
+        return apart && fits(tensor, this.slots[slot]);
       });
-      const slot = free ?? this.own(tensor.name, tensor.layout);
+      const slot = free ?? this.own(tensor.name, tensor.layout, { more: linesBelow(tensor) });
       if (free === undefined) {
         shared.push(slot);
         tenants.set(slot, []);
@@ -94,15 +104,22 @@ export class Arena {
     return placed;
   }
 
+  /** A place for what lies below a tensor in its slot. @param {number} slot @param {Layout} layout of the tensor @param {Layout} below @returns {number} its slot */
+  below(slot, layout, below) {
+    const { height } = filled(layout, this.slots[slot].width);
+    return this.add({ ...this.slots[slot], y: height, height: below.groups });
+  }
+
   /** Bytes of all textures, and of the buffers beside them. */
   get bytes() {
     return this.textures.reduce((sum, texture) => sum + textureBytes(texture) * (texture.copied ? 2 : 1), 0);
   }
 }
 
-/** @param {Layout} layout @param {Slot} slot */
-function fits(layout, slot) {
+/** @param {Tenant} tenant @param {Slot} slot */
+function fits(tenant, slot) {
+  const { layout } = tenant;
   if (layout.layers !== slot.layers || layout.folded !== slot.folded) return false;
   const { width, height } = filled(layout, slot.width);
-  return width <= slot.width && height <= slot.height;
+  return width <= slot.width && height + linesBelow(tenant) <= slot.height;
 }

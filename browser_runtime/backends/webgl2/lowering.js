@@ -3,6 +3,7 @@ import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
+import { fitsBelow, gradientsBelow } from "./stored_gradients.js";
 import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
@@ -69,6 +70,8 @@ export class Lowering {
     const lossGroup = phase.groups.find(makesLoss);
     const besideRowLosses = new Set(lossGroup && Object.values(lossGroup.outputs));
     const softmaxed = new Set(phase.groups.filter(({ kernel }) => kernel === "softmax_channels").flatMap(({ outputs }) => Object.values(outputs)));
+    const gradients = gradientsBelow(this);
+    /** @type {import("./arena.js").Tenant[]} */
     const tensors = [];
     const maxSize = this.arena.maxSize;
     const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
@@ -102,11 +105,16 @@ export class Lowering {
       const layers = rowsPerFragment(beside || loopsLong(wish) ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
       const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
       if (beside) keep(name, this.arena.own(name, layout), layout);
-      else tensors.push({ name, first, last, layout });
+      else {
+        const gradient = gradients.get(name);
+        tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
+      }
     }
     const slots = this.arena.share(tensors, this.shared);
-    for (const { name, layout } of tensors) {
-      keep(name, /** @type {number} */ (slots.get(name)), layout);
+    for (const { name, layout, below } of tensors) {
+      const slot = /** @type {number} */ (slots.get(name));
+      keep(name, slot, layout);
+      if (below) keep(below.name, this.arena.below(slot, layout, below.layout), below.layout);
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
@@ -143,8 +151,9 @@ export class Lowering {
     return layoutOf(matrix, this.arena.maxSize);
   }
 
-  /** A place for what one draw hands to the next. @param {string} name @param {Layout} layout */
+  /** A place for what one draw hands to the next, where it has none below another tensor. @param {string} name @param {Layout} layout */
   scratch(name, layout) {
+    if (this.places.has(name)) return { name, layout };
     const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.scratches).get(name));
     this.places.set(name, { slots: [slot, slot], layout, fed: false });
     return { name, layout };

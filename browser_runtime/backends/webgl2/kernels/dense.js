@@ -1,6 +1,7 @@
 // Matrix products of dense layers.
-import { partsFor, samplesFor } from "../fragment_rows.js";
-import { ceilDiv, matrixOf, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "../layout.js";
+import { samplesFor } from "../fragment_rows.js";
+import { ceilDiv, ROW_ALIGNMENT, roundUp } from "../layout.js";
+import { partsOf, storedGradient } from "../stored_gradients.js";
 import { UNIFORM_TEXELS } from "../uniform_rows.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
 import { gradientInParts } from "./gradient_parts.js";
@@ -10,13 +11,6 @@ import { updateParts } from "./update.js";
 /** @import { KernelRead } from "../draw.js" */
 /** @import { Layout } from "../layout.js" */
 /** @import { Lowering } from "../lowering.js" */
-
-/**
- * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: what a draw costs,
- * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200, and what the store of each texel does there.
- */
-const FETCHES_WORTH_A_DRAW = 100_000;
-const FETCHES_WORTH_A_STORE = 10;
 
 /**
  * The loop of a weight gradient over the batch, or over a part of it. It takes as many samples at once as suit the device: one or whole row groups,
@@ -94,9 +88,7 @@ export const kernels = {
   affine_grad_weights(lowering, group) {
     const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
-    const { shape, bias } = lowering.tensor(outputs.dw);
-    const { texels } = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
-    const parts = partsFor(lowering.wanted.parts, lowering.batchRows, texels);
+    const parts = partsOf(lowering, group);
     if (parts > 1) {
       const share = (/** @type {Layout} */ one) => ({ parts, ...overSamples(lowering, reads, one, parts) });
       return gradientInParts(lowering, group, { kernel: "affine_grad_weights", gradient: outputs.dw, share, reads });
@@ -107,17 +99,12 @@ export const kernels = {
     }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
-
-    // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
-    const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
-    const wide = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
-    const saved = (fetches(domain.layers) - fetches(wide)) * domain.texelsPerRow * lowering.batchRows;
-    const stores = domain.rows * domain.texelsPerRow;
-    if (saved < FETCHES_WORTH_A_DRAW + stores * FETCHES_WORTH_A_STORE) {
+    const layout = storedGradient(lowering, group);
+    if (!layout) {
       const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
-    const stored = lowering.scratch(gradient, lowering.measure({ ...matrixOf(shape), layers: wide, bias })).layout;
+    const stored = lowering.scratch(gradient, layout).layout;
     return [
       lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes: [lowering.write("DW", gradient)], domain: stored }),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),

@@ -1,0 +1,70 @@
+// Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and which of these lie below the
+// input gradient that is drawn before them, so that both are one render pass. Pure arithmetic.
+import { partsFor } from "./fragment_rows.js";
+import { matrixOf, rowsPerFragment } from "./layout.js";
+
+/** @import { Layout } from "./layout.js" */
+/** @import { Lowering } from "./lowering.js" */
+/** @import { Group } from "../../plan/fuse.js" */
+
+/**
+ * A gradient is stored, and the update made in a draw of its own, where that saves more texel fetches than this: what a draw costs,
+ * 33 us at 0.5 G fetches/s on SwiftShader, 5 us at 21 G/s on an H200, and what the store of each texel does there.
+ */
+const FETCHES_WORTH_A_DRAW = 100_000;
+const FETCHES_WORTH_A_STORE = 10;
+
+/** Into how many parts the sum over the batch is split. @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient */
+export function partsOf(lowering, { ops: [{ outputs }] }) {
+  const { shape, bias } = lowering.tensor(outputs.dw);
+  const { texels } = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
+  return partsFor(lowering.wanted.parts, lowering.batchRows, texels);
+}
+
+/**
+ * How a weight gradient whose update is fused with it is stored: with as many rows a fragment as there are render targets, where the update has fewer.
+ * @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient
+ * @returns {Layout|null} null where the update ends its draw, or adds parts
+ */
+export function storedGradient(lowering, group) {
+  const update = group.ops.find(({ type }) => type === "update");
+  if (!update || partsOf(lowering, group) > 1) return null;
+  const domain = lowering.layout(update.inputs.w);
+  // Fetches a sample and column texel: each fragment reads one texel of DY and one of X for each 4 of its rows.
+  const fetches = (/** @type {number} */ rows) => (domain.rows / rows) * (1 + Math.ceil(rows / 4));
+  const layers = rowsPerFragment(lowering.wanted.gradient, lowering.maxDrawBuffers);
+  const saved = (fetches(domain.layers) - fetches(layers)) * domain.texelsPerRow * lowering.batchRows;
+  const stores = domain.rows * domain.texelsPerRow;
+  if (saved < FETCHES_WORTH_A_DRAW + stores * FETCHES_WORTH_A_STORE) return null;
+  const { shape, bias } = lowering.tensor(update.inputs.dw);
+  return lowering.measure({ ...matrixOf(shape), layers, bias });
+}
+
+/** A tensor that is to lie below another one in its texture. @typedef {{name: string, layout: Layout}} Below */
+
+/**
+ * The stored gradients that are drawn right behind the gradient of the same layer's input: which may lie below which.
+ * @param {Lowering} lowering
+ * @returns {Map<string, Below>} by the input's gradient, which lives longer than the draws that make and read the stored one
+ */
+export function gradientsBelow(lowering) {
+  /** @type {Map<string, Below>} */
+  const found = new Map();
+  lowering.phase.groups.forEach((group, i, groups) => {
+    if (group.kernel !== "affine_grad_weights" || groups[i - 1]?.kernel !== "affine_grad_input") return;
+    const [{ inputs, outputs }] = group.ops;
+    const [product] = groups[i - 1].ops;
+    const layout = product.inputs.dy === inputs.dy && storedGradient(lowering, group);
+    if (layout) found.set(Object.values(groups[i - 1].outputs)[0], { name: outputs.dw, layout });
+  });
+  return found;
+}
+
+/**
+ * Whether it fits below the other: draws into both have the same render targets, and no texel is lost.
+ * @param {Layout} upper @param {Layout} lower @param {number} maxSize MAX_TEXTURE_SIZE
+ */
+export function fitsBelow(upper, lower, maxSize) {
+  const plain = [upper, lower].every(({ folded, lines }) => !folded && lines === 1);
+  return plain && upper.layers === lower.layers && upper.texelsPerRow === lower.texelsPerRow && upper.groups + lower.groups <= maxSize;
+}
