@@ -75,9 +75,9 @@ class _Renderer:
     slots: int  # batches of training in flight
     block_bytes: int = 0  # of the uniform blocks from which large products take rows, at most
 
-    def kind(self, rows: int, texels_per_row: int, wide: frozenset[int]) -> _Kind:
+    def kind(self, rows: int, texels_per_row: int, quad_widths: frozenset[int]) -> _Kind:
         """Of the texture that holds an activation: as many layers as its fragments write rows."""
-        if texels_per_row in wide and rows <= MOST_ROWS:
+        if texels_per_row in quad_widths and rows <= MOST_ROWS:
             return _Kind(folded=False, layers=ROWS, lines=LINES)
         few, layers, many = self.rows
         if rows * texels_per_row >= many * _MANY_FRAGMENTS:
@@ -173,13 +173,13 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     uniform = uniform_rows(sizes.layers, batch, renderer.block_bytes)
     staged = uniform_rows(sizes.layers, stage, renderer.block_bytes, training=uniform)
     total += arranged_bytes([uniform, staged])
-    wide = uniform.widths
-    total += sum(_tensor(batch, _in_lines(columns, wide)) for columns in kept)
+    quad_widths = uniform.widths
+    total += sum(_tensor(batch, _in_lines(columns, quad_widths)) for columns in kept)
     # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
     lasting = {layer.index for layer in small if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES}
-    total += _at_once(sizes.layers, outputs, batch, renderer, wide, backward=True, lasting=lasting)
+    total += _at_once(sizes.layers, outputs, batch, renderer, quad_widths, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
-        total += _at_once(sizes.layers, outputs, stage, renderer, wide, backward=False, lasting=set())
+        total += _at_once(sizes.layers, outputs, stage, renderer, quad_widths, backward=False, lasting=set())
     total += _tensor(stage, _round_up(max(dips), QUAD))
 
     units = math.prod(sizes.output)
@@ -224,12 +224,12 @@ def _fed_bytes(shape: Shape) -> int:
 
 
 def _at_once(
-    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, wide: frozenset[int], *,
+    layers: Sequence[LayerShape], outputs: Mapping[int, Sequence[int]], rows: int, renderer: _Renderer, quad_widths: frozenset[int], *,
     backward: bool, lasting: set[int],
 ) -> int:  # fmt: skip
     """Bytes of the values of an evaluation, or of the gradients of a step, that are there at once, at most.
 
-    `wide`: texels a row of what lies in quads. `lasting`: layers whose outputs' gradients live up to the end of the step.
+    `quad_widths`: texels a row of what lies in quads. `lasting`: layers whose outputs' gradients live up to the end of the step.
     """
     widths = {layer.index: texels(layer.output) for layer in layers}
     trained = {layer.index for layer in layers if layer.trained or (layer.weights and not layer.frozen)}
@@ -260,7 +260,7 @@ def _at_once(
         *(widths[maker] for maker in sums),
         *chain(*besides.values()),
     ]
-    kinds = {columns: renderer.kind(rows, columns, wide) for columns in {*tensors, *widths.values()}}
+    kinds = {columns: renderer.kind(rows, columns, quad_widths) for columns in {*tensors, *widths.values()}}
     for kind in {*kinds.values()}:
         changes = Counter[int]()
         for first, last in waits:
@@ -278,14 +278,14 @@ def _at_once(
         # Training and evaluation make their textures before prediction does: where its outputs are wider than all of them, theirs stay besides.
         widest = alike[:1] == [widths[layers[-1].index]] != alike[1:2]
         total += sum(
-            _tensor(rows, _in_lines(columns, wide), kind.layers) for columns in alike[: most + widest]
+            _tensor(rows, _in_lines(columns, quad_widths), kind.layers) for columns in alike[: most + widest]
         )
     return total
 
 
-def _in_lines(texels_per_row: int, wide: frozenset[int]) -> int:
+def _in_lines(texels_per_row: int, quad_widths: frozenset[int]) -> int:
     """Texels that a row takes, with those that fill its lines."""
-    return _round_up(texels_per_row, QUAD) if texels_per_row in wide else texels_per_row
+    return _round_up(texels_per_row, QUAD) if texels_per_row in quad_widths else texels_per_row
 
 
 def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS, texel_bytes: int = _TEXEL_BYTES) -> int:

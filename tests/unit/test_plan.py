@@ -283,7 +283,9 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
 
 def check_below(draws: list[dict[str, Any]], slots: list[dict[str, Any]], slot: dict[str, Any]) -> None:
     """What lies below a tensor is written right behind it, into the same render targets, and read by the next draw, before anything else comes there."""
-    [at] = [i for i, draw in enumerate(draws) if any(slots[write["slots"][0]] == slot for write in draw["writes"])]
+    [at] = [
+        i for i, draw in enumerate(draws) if any(slots[write["slots"][0]] == slot for write in draw["writes"])
+    ]
     before, draw, after = draws[at - 1 : at + 2]
     targets = [[(slots[w["slots"][0]]["texture"], w["layers"]) for w in d["writes"]] for d in (before, draw)]
     assert targets[0] == targets[1] == [(slot["texture"], slot["layers"])]
@@ -401,10 +403,14 @@ def test_stored_gradients_lie_below_those_of_the_inputs(sizes: tuple[int, ...], 
         PROBE, "lowered", mlp(sizes, "mse"), "values", DESKTOP | {"software": False},
         {"total": rows, "train": rows, "validation": 0, "batch": rows},
     )  # fmt: skip
-    drawn = [(draw["shader"].split(".")[0], *[write["slots"] for write in draw["writes"]]) for draw in got["draws"]]
+    drawn = [
+        (draw["shader"].split(".")[0], *[write["slots"] for write in draw["writes"]]) for draw in got["draws"]
+    ]
     textures = [{got["slots"][slots[0]]["texture"] for slots in written} for _, *written in drawn]
     pairs = [
-        (one[0], other[0]) for (one, other), (a, b) in zip(pairwise(drawn), pairwise(textures), strict=True) if a == b
+        (one[0], other[0])
+        for (one, other), (a, b) in zip(pairwise(drawn), pairwise(textures), strict=True)
+        if a == b
     ]
     assert pairs.count(("affine_grad_input", "affine_grad_weights")) == together
 

@@ -1,6 +1,6 @@
 // Dispatch: a draw with its GL objects: program, texture units, textures and framebuffers.
 import { slotOf } from "./tensors.js";
-import { specialOf } from "./uniform_draws.js";
+import { sequenceOf } from "./uniform_draws.js";
 
 /** @import { Device } from "./device.js" */
 /** @import { Draw } from "./draw.js" */
@@ -8,9 +8,9 @@ import { specialOf } from "./uniform_draws.js";
 
 /**
  * A draw with its GL objects, for each state of the two clocks (Tensors.state): `framebuffers` hold one each, or one for each batch in flight.
- * `textures[state][i]` is bound to `units[i]`. `special` draws in the place of one plain draw call.
+ * `textures[state][i]` is bound to `units[i]`. `sequence` draws in the place of one plain draw call.
  * @typedef {{program: WebGLProgram, draw: Draw, units: number[], textures: WebGLTexture[][], framebuffers: WebGLFramebuffer[][],
- *   perSlot: boolean, y: number, width: number, height: number, special: import("./uniform_draws.js").Special|null}} Dispatch
+ *   perSlot: boolean, y: number, width: number, height: number, sequence: import("./uniform_draws.js").Sequence|null}} Dispatch
  */
 
 /** Texture units that every device has. */
@@ -39,7 +39,7 @@ export class Dispatches {
       program, draw, units,
       textures: states.map((state) => draw.reads.map((read) => this.tensors.texture(slotOf(read, state)))),
       framebuffers: states.map(() => []),
-      perSlot: draw.writes.some(({ layers }) => layers === "slot"), y: draw.y, width: draw.width, height: draw.height, special: specialOf(this.tensors, draw),
+      perSlot: draw.writes.some(({ layers }) => layers === "slot"), y: draw.y, width: draw.width, height: draw.height, sequence: sequenceOf(this.tensors, draw),
     };
   }
 

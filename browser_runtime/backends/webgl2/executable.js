@@ -95,7 +95,7 @@ export class Executable {
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
       gl.viewport(0, dispatch.y, 1, 1);
       this.bindTextures(dispatch);
-      dispatch.special?.bind();
+      dispatch.sequence?.bind();
       gl.drawArrays(gl.TRIANGLES, 0, 3);
       gl.flush();
     }
@@ -165,7 +165,7 @@ export class Executable {
         bound[unit] = textures[i];
         this.glCalls += 2;
       }
-      if (dispatch.special) this.glCalls += 2 + dispatch.special.draw();
+      if (dispatch.sequence) this.glCalls += 2 + dispatch.sequence.draw();
       else {
         gl.drawArrays(gl.TRIANGLES, 0, 3);
         this.glCalls += 3;

@@ -1,5 +1,6 @@
 // Fragment rows: how many rows of a tensor one fragment writes, how many samples it sums at once, and among how many a long sum is shared, by what
 // suits the device.
+import { ROW_ALIGNMENT } from "./layout.js";
 
 /** A number of rows, or one for tensors of `few`, the `usual`, or `many` fragments. @typedef {number|{few: number, usual: number, many: number}} RowsChoice */
 
@@ -64,8 +65,9 @@ export function partsFor(choice, rows, fragments) {
   return parts < choice.least ? 1 : parts;
 }
 
-/** @param {SamplesChoice} choice @param {number} turns of all fragments, over all samples @returns {number} samples at once */
+/** @param {SamplesChoice|undefined} choice as many as a batch is aligned to where left out @param {number} turns of all fragments, over all samples @returns {number} samples at once */
 export function samplesFor(choice, turns) {
+  if (choice === undefined) return ROW_ALIGNMENT;
   if (typeof choice === "number") return choice;
   return turns < FEW_TURNS ? choice.few : choice.usual;
 }

@@ -175,10 +175,10 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
 
   // Training says which tensors lie as such products write them: a small batch gains nothing from what suits the many rows of an evaluation.
-  const wide = new Set([...uniform.values()].map(({ result }) => result));
+  const quadWidths = new Set([...uniform.values()].map(({ result }) => result));
   /** @returns {Run} */
   const staged = (/** @type {Phase} */ phase) => {
-    const products = [...uniformProducts(phase, stage, wanted, limits)].filter(([, { result }]) => wide.has(result));
+    const products = [...uniformProducts(phase, stage, wanted, limits)].filter(([, { result }]) => quadWidths.has(result));
     return { phase, batchRows: stage, source: "stage", uniform: new Map(products) };
   };
   /** @type {Record<"train"|"evaluate"|"predict", Run>} */
@@ -196,7 +196,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({
-      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, wide, arranged, fixed, phase,
+      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, quadWidths, arranged, fixed, phase,
     });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };
@@ -224,7 +224,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const texels = groups * texelsPerRow;
     const texelsOfPart = roundUp(ceilDiv(texels, Math.min(groups, ceilDiv(texels, TEXELS_OF_PART))), ROW_ALIGNMENT);
     const parts = ceilDiv(texels, texelsOfPart);
-    const together = largestPower(samplesFor(wanted.samples ?? ROW_ALIGNMENT, texels * lowering.slots), texels);
+    const together = largestPower(samplesFor(wanted.samples, texels * lowering.slots), texels);
     const lines = Math.max(1, Math.min(TELEMETRY_LINES, Math.floor(limits.maxTextureSize / parts)));
     const layout = { ...layoutFor({ rows: lines * parts, columns: lowering.slots * 4, layers: 1 }), folded: false };
     const slot = arena.own("telemetry", layout);

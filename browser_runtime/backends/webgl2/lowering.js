@@ -39,13 +39,13 @@ export class Lowering {
    * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
-   * @param {Set<number>} context.wide texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
+   * @param {Set<number>} context.quadWidths texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
    *   they share textures
    * @param {number} [context.arranged] the slot in which these rows are arranged, where there are any
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, wide, arranged, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, quadWidths, arranged, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
@@ -55,7 +55,7 @@ export class Lowering {
     this.slots = 0;
     this.shared = shared;
     this.uniform = uniform;
-    this.wide = batchRows > MOST_ROWS ? new Set() : wide;
+    this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
     this.arranged = arranged;
     this.places = new Map(fixed);
     this.phase = phase;
@@ -97,7 +97,7 @@ export class Lowering {
       const texelsPerRow = texelsPerPixel * columns.pixels;
       // A softmax goes through a pixel's channels for each row of a fragment: for very many of them it has 4, as the service counts.
       const loopsLong = (/** @type {number} */ rows) => softmaxed.has(name) && rows * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
-      if (!beside && this.wide.has(texelsPerRow) && !loopsLong(UNIFORM_ROWS)) {
+      if (!beside && this.quadWidths.has(texelsPerRow) && !loopsLong(UNIFORM_ROWS)) {
         tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize) });
         continue;
       }

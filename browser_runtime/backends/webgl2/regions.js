@@ -22,16 +22,16 @@ export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kern
 /**
  * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin.
  * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
- * @param {Set<string>} wide which are spread where their fragments may write 8 rows, as many as those of a stored gradient, so that none is stored
+ * @param {Set<string>} spreadable which are spread where their fragments may write 8 rows, as many as those of a stored gradient, so that none is stored
  * @returns {Laid[][]}
  */
-export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, wide) {
+export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, spreadable) {
   const matrixFor = (/** @type {Parameter} */ { tensor }) => matrixOf(train.tensors.get(tensor)?.shape ?? []);
   const texelsOf = (/** @type {Parameter} */ parameter) => {
     const { rows, columns } = matrixFor(parameter);
     return rows * ceilDiv(columns, 4);
   };
-  const isSpread = (/** @type {Parameter} */ { tensor }) => wide.has(tensor) && SPREAD_LAYERS * outputs <= maxDrawBuffers;
+  const isSpread = (/** @type {Parameter} */ { tensor }) => spreadable.has(tensor) && SPREAD_LAYERS * outputs <= maxDrawBuffers;
   const laid = (/** @type {Parameter} */ parameter) => {
     const spread = isSpread(parameter);
     const layers = spread ? SPREAD_LAYERS : rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });

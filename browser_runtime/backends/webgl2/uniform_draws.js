@@ -9,11 +9,11 @@ const BINDING = 1; // of the block; 0 is that of a step's scalars
 /**
  * A dispatch that is more than a draw call: `draw` makes it, once program, viewport, framebuffer and textures are set, and returns how many GL calls it
  * took; `bind` binds what a draw call needs besides, for one that is not looked at.
- * @typedef {{bind: () => void, draw: () => number}} Special
+ * @typedef {{bind: () => void, draw: () => number}} Sequence
  */
 
-/** What a dispatch runs instead of one plain draw call, where it does. @param {Tensors} tensors @param {Draw} draw @returns {Special|null} */
-export function specialOf(tensors, draw) {
+/** What a dispatch runs instead of one plain draw call, where it does. @param {Tensors} tensors @param {Draw} draw @returns {Sequence|null} */
+export function sequenceOf(tensors, draw) {
   if (draw.fills) return new Fill(tensors, draw, draw.fills);
   return draw.uniform ? new GroupByGroup(tensors, draw, draw.uniform) : null;
 }
@@ -21,7 +21,7 @@ export function specialOf(tensors, draw) {
 /** @param {Tensors} tensors @param {import("./draw.js").Lines} lines */
 const bufferOf = ({ buffers, lowered }, { slot }) => buffers[lowered.slots[slot].texture];
 
-/** Draws lines and copies them into the buffer, one part behind the other. @implements {Special} */
+/** Draws lines and copies them into the buffer, one part behind the other. @implements {Sequence} */
 class Fill {
   /** @param {Tensors} tensors @param {Draw} draw @param {import("./draw.js").Lines} lines */
   constructor(tensors, { width, height }, lines) {
@@ -46,7 +46,7 @@ class Fill {
   }
 }
 
-/** Draws row group after row group. @implements {Special} */
+/** Draws row group after row group. @implements {Sequence} */
 class GroupByGroup {
   /** @param {Tensors} tensors @param {Draw} draw @param {import("./draw.js").Lines} lines */
   constructor(tensors, { y, width, height }, lines) {

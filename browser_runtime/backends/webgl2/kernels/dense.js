@@ -19,7 +19,7 @@ import { updateParts } from "./update.js";
  */
 function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, parts = 1) {
   const rows = roundUp(ceilDiv(batchRows, parts), ROW_ALIGNMENT);
-  const suits = samplesFor(wanted.samples ?? ROW_ALIGNMENT, groups * texelsPerRow * batchRows);
+  const suits = samplesFor(wanted.samples, groups * texelsPerRow * batchRows);
   const whole = suits === 1 ? 1 : Math.max(suits, ...reads.map(({ place }) => place.layout.layers));
   const samples = rows / whole <= MAX_TRIPS ? whole : ROW_ALIGNMENT;
   const many = rows > 4 * BLOCK && { MANY_SAMPLES: 1 };

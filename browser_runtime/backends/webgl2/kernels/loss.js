@@ -1,6 +1,5 @@
 // Losses, their gradients and the accuracy: alone, or as the end of a draw that makes the logits.
 import { samplesFor } from "../fragment_rows.js";
-import { ROW_ALIGNMENT } from "../layout.js";
 import { ACTIVATIONS, atOnce, BLOCK, exactFloat, find, ROW_LANES } from "./common.js";
 
 /** @import { Layout } from "../layout.js" */
@@ -70,7 +69,7 @@ export const kernels = {
     const [dz, rest] = grad ? [writes[0], writes.slice(1)] : [null, writes];
     const statistics = lowering.draw("softmax_rows", {
       trips,
-      defines: { BLOCK, ...atOnce("TEXEL", Math.min(TEXELS_AT_ONCE, samplesFor(lowering.wanted.samples ?? ROW_ALIGNMENT, lowering.batchRows * texelsPerRow))), ...defines },
+      defines: { BLOCK, ...atOnce("TEXEL", Math.min(TEXELS_AT_ONCE, samplesFor(lowering.wanted.samples, lowering.batchRows * texelsPerRow))), ...defines },
       reads: [logits, ...reads],
       writes: [...(dz ? [lowering.write("S", rows.name)] : []), ...rest],
       domain: rows.layout,
