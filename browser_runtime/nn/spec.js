@@ -1,6 +1,6 @@
 // The job spec in the page: checked against the one schema (spec_schema.js, made from texelgrad/spec.py), defaults filled in.
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
-import { EngineError, shown } from "../errors.js";
+import { EngineError, isObject, shown } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
 import { size } from "./graph.js";
 import { MAX_ORTHOGONAL } from "./initializers.js";
@@ -18,8 +18,6 @@ import { weightsFaults } from "./spec_weights.js";
 const MAX_LAYERS = 256;
 
 const IGNORED = new Set(["title", "description", "default", "$defs", "discriminator", "required", "additionalProperties", "patternProperties"]);
-
-const isObject = (/** @type {unknown} */ v) => typeof v === "object" && v !== null && !Array.isArray(v);
 
 /** @type {Record<string, (v: any) => boolean>} */
 const types = {

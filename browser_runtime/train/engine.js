@@ -1,5 +1,5 @@
 // Engine: a device and its sessions, in the thread that owns the GL context.
-import { EngineError } from "../errors.js";
+import { EngineError, isObject, shown } from "../errors.js";
 import { Device } from "../backends/webgl2/device.js";
 import { Executable } from "../backends/webgl2/executable.js";
 
@@ -66,5 +66,9 @@ async function fetchShaders(url) {
     throw new EngineError("shader_error", `the shader bundle ${url} can't be fetched: ${cause.message}`, { cause });
   });
   if (!response.ok) throw new EngineError("shader_error", `the shader bundle ${url} answers ${response.status}`);
-  return response.json();
+  const bundle = await response.json().catch((cause) => {
+    throw new EngineError("shader_error", `the shader bundle ${url} is no JSON: ${cause.message}`, { cause });
+  });
+  if (!isObject(bundle)) throw new EngineError("shader_error", `the shader bundle ${url} is ${shown(bundle)}; needed: the text of each shader by its path`);
+  return bundle;
 }

@@ -170,7 +170,9 @@ function workerChannel() {
 
 /** The Worker's code in this thread: the same messages, without copies. */
 async function inlineChannel() {
-  const { serve } = await import("./serve.js");
+  const { serve } = await import("./serve.js").catch((cause) => {
+    throw new EngineError("internal", `a module of the engine can't be loaded: ${cause.message}`, { cause });
+  });
   /** @type {Channel} */
   let channel;
   const handle = serve((message) => queueMicrotask(() => void channel.receive(message)));

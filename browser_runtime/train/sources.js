@@ -54,7 +54,7 @@ async function fetchRows({ shape, dtype = "float32", url, field = "data" }, star
   const bad = (/** @type {string} */ why) => new EngineError("data_invalid", `${field}: rows ${start} to ${start + count - 1} of ${url}: ${why}`, { field });
   const response = await fetch(url, { headers: { Range: `bytes=${first}-${stop - 1}` }, signal }).catch((cause) => {
     signal?.throwIfAborted();
-    throw new EngineError("internal", `${field}: ${url} can't be fetched: ${cause.message}`, { cause });
+    throw new EngineError("internal", `${field}: ${url} can't be fetched: ${cause.message}`, { field, cause });
   });
   if (response.status !== 206) throw bad(`the answer is ${response.status}; needed: 206, a range of bytes`);
   // Another origin need not show it.
@@ -143,8 +143,11 @@ export function posted(source, field) {
 /** An address as the page that names it means it. @param {string|URL} url @returns {string} @throws {TypeError} where it is none */
 export const addressOf = (url) => new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href).href;
 
+/** @param {any} values */
+const isBig = (values) => typeof values[0] === "bigint";
+
 /** The first of some values that is no number, or -1: null, true and "7" would be made into some. @param {ArrayLike<unknown>|null|undefined} values */
-export const noNumberAt = (values) => (ArrayBuffer.isView(values) ? -1 : Array.prototype.findIndex.call(values ?? [], (value) => typeof value !== "number"));
+export const noNumberAt = (values) => (ArrayBuffer.isView(values) && !isBig(values) ? -1 : Array.prototype.findIndex.call(values ?? [], (value) => typeof value !== "number"));
 
 /**
  * Values as an array of their own, to be handed over: posting a view copies all that it looks into.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -71,6 +72,13 @@ class _PlainHandler(_Handler):
     isolated = False
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A page, or its Worker, may be gone before it has its answer: that is no fault."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class StaticServer:
     """A context manager; `origin` is the address to open."""
 
@@ -80,7 +88,7 @@ class StaticServer:
         self.policy = ""  # that the engine's files are served with: a Worker's is that of its own file
         kind = _Handler if isolated else _PlainHandler
         handler = partial(kind, site=self, directory=str(ROOT))
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="static-server", daemon=True)
         self.origin = f"http://127.0.0.1:{self._server.server_address[1]}"

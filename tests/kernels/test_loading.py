@@ -117,3 +117,14 @@ def test_modules_that_fail_twice_are_told(page: BrowserPage, thread: str):
     assert path in first["message"]
     assert second is None
     assert page.server.failing[path] == 0
+
+
+def test_the_engines_own_code_in_the_pages_thread(page: BrowserPage):
+    """It is loaded once it is wanted; the next compile tries again."""
+    path = "/browser_runtime/train/serve.js"
+    page.server.failing[path] = 1
+    first, second = compile_from(page, page.origin, thread="inline")
+    assert first is not None
+    assert (first["name"], first["code"]) == ("EngineError", "internal")
+    assert "a module of the engine can't be loaded: " in first["message"]
+    assert second is None

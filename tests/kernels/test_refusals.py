@@ -309,3 +309,19 @@ def test_a_bundle_that_is_not_there(browser_page: BrowserPage, address: str):
     error = refusal(browser_page, "withShaderUrl", address)
     assert error.properties["code"] == "shader_error"
     assert address in error.message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text/html,hello", "is no JSON"),
+        ("application/json,[1,2]", r"is \[1,2\]; needed: the text of each shader by its path"),
+        ("application/json,{}", "no shader lib/"),
+    ],
+)
+def test_a_bundle_that_is_none(browser_page: BrowserPage, content: str, message: str):
+    """What a server may answer instead: a page of its own, another file, one of another version."""
+    shader_url = f"data:{content}"
+    error = refusal(browser_page, "run", mlp((4, 5, 3), LOSS), X, Y, {"shaderUrl": shader_url})
+    assert error.properties["code"] == "shader_error"
+    assert re.search(message, error.message), error.message
