@@ -47,7 +47,7 @@ _RENDERER: dict[str, str | Schema] = {"backend": "string?", "renderer": "string?
 _SUMMARY: dict[str, str | Schema] = {
     "id": "string", "kind": {"enum": ["train", "predict"]}, "name": "string", "tags": _map("string"), "state": _enum(JobState), "cause": "string?",
     "message": "string?", "step": "integer", "total_steps": "integer?", "metrics": "object", "dataset_id": "string?",
-    "parent_id": "string?", "queue": "string", "needs_hardware": "boolean", "created_at": "time", "started_at": "time?", "ended_at": "time?",
+    "parent_id": "string?", "resumed_from_step": "integer?", "queue": "string", "needs_hardware": "boolean", "created_at": "time", "started_at": "time?", "ended_at": "time?",
     "cancel_requested_at": "time?", **_RENDERER,
 }  # fmt: skip
 

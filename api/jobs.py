@@ -23,7 +23,7 @@ from texelgrad.models import Job
 from texelgrad.repository import JobFilter, facts
 from texelgrad.repository.jobs import newest_attempts
 from texelgrad.repository.lineage import delete_job as remove_job
-from texelgrad.repository.lineage import resumable_from_step
+from texelgrad.repository.lineage import resumable_from_step, resumed_from_steps
 from texelgrad.repository.telemetry import keys_of
 from texelgrad.submit import Idempotency, submit_again, submit_job
 from texelgrad.why import waiting_for
@@ -76,14 +76,20 @@ def accepted(job: Job, new: bool) -> Response:
     if new:
         own.hints.send(job.queue)
     with own.db.read() as session:
-        view = job_view(job, [], _lacks(session, job)) if new else _view(session, job)
+        view = _view(session, job)
     return json_response(view, 202, Location=f"/v1/jobs/{job.id}", Retry_After="1")
 
 
 def _view(session: Session, job: Job) -> dict[str, Any]:
     """The job with all that is known of it."""
     attempts = repository.attempts_of(session, job.id)
-    return job_view(job, attempts, _lacks(session, job), resumable_from_step(session, job))
+    return job_view(
+        job,
+        attempts,
+        _lacks(session, job),
+        resumed_from_step=resumed_from_steps(session, [job]).get(job.id),
+        resumable_from_step=resumable_from_step(session, job),
+    )
 
 
 def _lacks(session: Session, job: Job) -> dict[str, str] | None:
@@ -108,8 +114,12 @@ def list_jobs(query: JobsQuery) -> Response:
     with own.db.read() as session:
         found = repository.list_jobs(session, own.owner_id, filters, query.limit + 1, cursor)
         newest = newest_attempts(session, [job.id for job in found])
-    listed = page(found, query.limit, lambda job: job_summary(job, newest.get(job.id)), lambda job: job.id)
-    return json_response(listed)
+        begun = resumed_from_steps(session, found)
+
+    def summary(job: Job) -> dict[str, Any]:
+        return job_summary(job, newest.get(job.id), begun.get(job.id))
+
+    return json_response(page(found, query.limit, summary, lambda job: job.id))
 
 
 @routes.get("/jobs/<job_id>", "Read a job")

@@ -16,8 +16,8 @@ _LINKS = (
 )
 
 
-def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
-    """A job as lists show it; `attempt` is its newest."""
+def job_summary(job: Job, attempt: Attempt | None, resumed_from_step: int | None) -> dict[str, Any]:
+    """A job as lists show it; `attempt` is its newest, `resumed_from_step` where it begins if it continues the run of another job."""
     return {
         "id": job.id,
         "kind": "predict" if job.spec.get("predict") else "train",
@@ -31,6 +31,7 @@ def job_summary(job: Job, attempt: Attempt | None) -> dict[str, Any]:
         "metrics": job.last_metrics,
         "dataset_id": job.dataset_id,
         "parent_id": job.parent_id,
+        "resumed_from_step": resumed_from_step,
         "queue": job.queue,
         "needs_hardware": job.needs_hardware,
         "created_at": time_text(job.created_at),
@@ -47,15 +48,17 @@ def job_view(
     job: Job,
     attempts: Sequence[Attempt],
     waiting_for: dict[str, str] | None,
-    resumable_from_step: int | None = None,
+    *,
+    resumed_from_step: int | None,
+    resumable_from_step: int | None,
 ) -> dict[str, Any]:
     """A job with all that is known of it; `waiting_for` is what no worker that is there can give it.
 
-    `resumable_from_step` is where a resume would go on; None where there can be none.
+    `resumed_from_step` is as in `job_summary`, `resumable_from_step` where a resume of this job would go on; None where there can be none.
     """
     newest = attempts[-1] if attempts else None
     return {
-        **job_summary(job, newest),
+        **job_summary(job, newest, resumed_from_step),
         "failure": _failure(job),
         "waiting_for": waiting_for,
         "normalization": job.normalization,

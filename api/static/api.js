@@ -12,7 +12,7 @@ import { toNumber } from "./format.js";
  *   metrics: Record<string, number | string | null>, queue: string, needs_hardware: boolean, dataset_id: string | null, created_at: string, started_at: string | null,
  *   ended_at: string | null, cancel_requested_at: string | null, backend: string | null, renderer: string | null,
  *   software: boolean | null, record: Record<string, any> | null, spec: Record<string, any>,
- *   attempts: import("./attempts.js").Attempt[], max_attempts: number, parent_id: string | null, resumable_from_step: number | null}} Job
+ *   attempts: import("./attempts.js").Attempt[], max_attempts: number, parent_id: string | null, resumed_from_step: number | null, resumable_from_step: number | null}} Job
  * @typedef {{id: string, name: string, rows: number, arrays: Record<string, any>}} Dataset
  */
 

@@ -29,7 +29,7 @@ export function summary(attempts, most, state) {
   const left = Math.max(most - used - (state === "running" ? 1 : 0), 0);
   const sentences = [
     used && `${plural(used, "try was", "tries were")} lost.`,
-    free && `${plural(free, "lost try does", "lost tries do")} not count: the worker's fault, not the job's.`,
+    free && `${plural(free, "lost try does", "lost tries do")} not count: not the job's fault.`,
     (state === "queued" || state === "running") && `${left ? plural(left, "retry", "retries") : "No retries"} left.`,
   ];
   return sentences.filter(Boolean).join(" ");

@@ -29,7 +29,8 @@ export function setProgress(bar, job) {
   bar.className = { succeeded: "done", failed: "bad" }[/** @type {string} */ (job.state)] ?? "";
   if (job.total_steps) {
     bar.max = job.total_steps;
-    bar.value = job.state === "succeeded" ? bar.max : job.step; // early stopping ends before the last step
+    // Early stopping ends before the last step; one that waits to go on is not at the start.
+    bar.value = job.state === "succeeded" ? bar.max : Math.max(job.step, job.resumed_from_step ?? 0);
   } else if (job.state === "running") {
     bar.removeAttribute("value");
   } else {

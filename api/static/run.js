@@ -37,8 +37,8 @@ function showJob(job) {
   document.title = `${job.name || job.id} · ${job.state} · texelgrad`;
   byId("name").textContent = job.name || "Unnamed run";
   byId("identity").textContent = job.id;
-  const begun = job.parent_id && job.attempts[0]?.resumed_from_step;
-  byId("origin").replaceChildren(...(begun ? ["Continues run ", make("a", { href: `/runs/${job.parent_id}` }, job.parent_id), ` from step ${formatCount(begun)}`] : []));
+  const begun = job.resumed_from_step;
+  byId("origin").replaceChildren(...(begun !== null && job.parent_id ? ["Continues run ", make("a", { href: `/runs/${job.parent_id}` }, job.parent_id), ` from step ${formatCount(begun)}`] : []));
   byId("tags").replaceChildren(...Object.entries(job.tags ?? {}).map(([name, value]) => label(`${name}: ${value}`)));
   const state = stateLabel(job);
   if (byId("state").textContent !== state.textContent) byId("state").replaceChildren(state);
@@ -89,13 +89,14 @@ function showJob(job) {
 }
 
 /** @param {Job} job */
-function showTimings({ record, state, kind }) {
+function showTimings({ attempts, record, state, kind }) {
   byId("timings-empty").hidden = Boolean(record?.timings);
   byId("timings-empty").textContent = FINAL_STATES.has(state) ? "This run recorded none." : "Known once the run has ended.";
   if (!record?.timings) return; // while it runs, only how Chromium was started is known
   const { timings } = record;
   const ms = (/** @type {unknown} */ value) => (typeof value === "number" ? formatDuration(value / 1000) : null);
   const trains = kind !== "predict";
+  const resumed = attempts.at(-1)?.resumed_from_step; // what was timed is the last try
   const perStep = timings.steps ? timings.trainMs / timings.steps : null;
   fillList(byId("timings"), [
     ["Compile", ms(timings.compileMs)],
@@ -106,7 +107,7 @@ function showTimings({ record, state, kind }) {
     ["Checkpoints", timings.checkpointMs ? ms(timings.checkpointMs) : null],
     ["Saving", ms(timings.saveMs)],
     ["One step", perStep === null ? null : `${formatNumber(perStep, 3)} ms`],
-    ["Steps", trains && formatCount(timings.steps)],
+    ["Steps", trains && `${formatCount(timings.steps)}${resumed ? `, from step ${formatCount(resumed)}` : ""}`],
     ["Parameters", formatCount(record.parameters)],
     ["Draws a step", trains && formatCount(record.drawsPerStep)],
     ...(trains ? convolutionFacts(record) : []),

@@ -2,7 +2,7 @@
 
 import { listJobs, listWorkers } from "./api.js";
 import { byId, make, showConnection, showProblem } from "./dom.js";
-import { formatAge, formatDuration, formatNumber, formatPercent } from "./format.js";
+import { formatAge, formatCount, formatDuration, formatNumber, formatPercent } from "./format.js";
 import { durationOf, progressText, rendererLabel, setProgress, stateLabel } from "./job.js";
 import { present, showWorkers, waitingFor } from "./workers.js";
 
@@ -31,12 +31,13 @@ function row(job, now) {
     make("td", { class: "run" },
       make("a", { class: "name", href: `/runs/${encodeURIComponent(job.id)}` }, job.name || job.id),
       job.name && make("small", {}, job.id)),
-    make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job, workers)))),
+    make("td", { class: "progress" }, bar, make("small", {}, progressText(job, waitingFor(job, workers))),
+      job.resumed_from_step !== null && make("small", {}, `from step ${formatCount(job.resumed_from_step)}`)),
     make("td", { class: "number", "data-label": "Loss" }, formatNumber(job.metrics.loss)),
     make("td", { class: "number", "data-label": "Val. accuracy" }, formatPercent(job.metrics.val_accuracy)),
     make("td", { "data-label": "Renderer" }, rendererLabel(job)),
     make("td", { class: "number", "data-label": "Duration" }, formatDuration(durationOf(job, now))),
-    make("td", { class: "renderer", "data-label": "Created" }, make("time", { datetime: job.created_at, title: created.toLocaleString("en") }, formatAge(created, now))));
+    make("td", { class: "created", "data-label": "Created" }, make("time", { datetime: job.created_at, title: created.toLocaleString("en") }, formatAge(created, now))));
 }
 
 function render() {

@@ -178,6 +178,25 @@ def test_a_run_is_resumed_from_its_page(stack: Stack, reader: Reader, long_job: 
     assert reader.complaints == []
 
 
+def test_a_resumed_run_says_from_which_step_its_figures_are(
+    stack: Stack, reader: Reader, long_job: dict[str, Any]
+):
+    """Its duration and its timings are those of the steps behind the checkpoint, in the table of runs and on its page."""
+    old = stack.client.cancel(stack.wait_for_step(stack.client.create_job(long_job), 1_500)["id"])["id"]
+    stack.client.wait(old)
+    new = stack.client.wait(stack.client.resume(old)["id"])
+    step = new["resumed_from_step"]
+    reader.open(stack.url)
+    progress = "#runs tr:{} .progress"
+    wait_until(lambda: reader.text(progress.format("first-child")) != "", "the table")
+    assert reader.text(progress.format("first-child")) == f"step 20,000 of 20,000 from step {step:,}"
+    assert "from" not in reader.text(progress.format("nth-child(2)"))
+    reader.open(f"{stack.url}runs/{new['id']}")
+    wait_until(lambda: "Steps" in reader.text("#timings"), "the timings")
+    assert f"Steps {20_000 - step:,}, from step {step:,}" in reader.text("#timings")
+    assert reader.complaints == []
+
+
 def test_classes_have_their_names(stack: Stack, reader: Reader, tmp_path: Path):
     """In the confusion matrix, in the order that predictions have."""
     rows = [f"{n},{'<oak>' if n % 2 else 'elm'}" for n in range(40)]
@@ -281,6 +300,13 @@ def test_the_table_lists_the_newest_first_and_follows(
     )
     fits = "(name) => { const e = document.querySelector(name); return e.scrollWidth <= e.clientWidth; }"
     assert reader.evaluate(f"() => ({fits})('.scroll')")
+    reader.resize(1200)
+    longest = (
+        "document.querySelector('#runs time').textContent = '59 min. ago';"
+        "document.querySelector('#runs .progress small').textContent = 'step 100,000 of 400,000';"
+    )
+    one_line = "document.querySelector('#runs .progress small').clientHeight < 25"
+    assert reader.evaluate(f"() => {{ {longest} return ({fits})('.scroll') && {one_line}; }}")
     reader.resize(390)  # a phone's: a row is a block
     assert reader.evaluate(f"() => ({fits})('.scroll') && ({fits})('html')")
     reader.open(f"{stack.url}runs/{newer['id']}")

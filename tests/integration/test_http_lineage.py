@@ -85,6 +85,23 @@ def test_a_resume_goes_on_from_the_last_checkpoint(client: FlaskClient, db: Data
     assert (last.resume.artifact_id, last.resume.step) == (further, 8)
 
 
+def test_a_resumed_job_says_where_it_began(client: FlaskClient, db: Database):
+    """From the first answer on, alone and in lists, whatever its later tries went on from; of others it is null."""
+    old = fail_with_checkpoint(client, db)
+    retried = client.post(f"/v1/jobs/{old}/retry").get_json()
+    finish(db, claim(db), "failed", "internal")
+    new = client.post(f"/v1/jobs/{old}/resume").get_json()
+    assert (retried["resumed_from_step"], new["resumed_from_step"]) == (None, 5)
+    first = claim(db)
+    advance(db, first, "starting", "training")
+    write_artifact(db, first, "checkpoint", CHECKPOINT, step=8)
+    finish(db, first, "lost", "runner_died")
+    assert claim(db).resume is not None
+    assert get(client, f"/v1/jobs/{new['id']}")["resumed_from_step"] == 5
+    listed = {job["id"]: job["resumed_from_step"] for job in get(client, "/v1/jobs")["items"]}
+    assert listed == {old: None, retried["id"]: None, new["id"]: 5}
+
+
 def test_a_fresh_stream_has_the_whole_curve(client: FlaskClient, db: Database):
     """Of a resumed job too: what it resumed from, up to there, then each try's points before the try's end."""
     old = fail_with_checkpoint(client, db)

@@ -1,4 +1,4 @@
-"""Jobs that follow from others, and their end: whether a job can be resumed, what continues it, deleting it."""
+"""Jobs that follow from others, and their end: where a job began, whether it can be resumed, what continues it, deleting it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def resumable_from_step(session: Session, job: Job) -> int | None:
         return None
     checkpoint = last_checkpoint(session, job)
     return checkpoint.step if checkpoint else None
+
+
+def resumed_from_steps(session: Session, jobs: Sequence[Job]) -> dict[str, int | None]:
+    """The step at which each of these jobs begins that continues the run of another, by the jobs' ids."""
+    query = select(Job.id, Artifact.step).join(Artifact, Artifact.id == Job.resume_artifact_id)
+    rows = session.execute(query.where(Job.id.in_([job.id for job in jobs])))
+    return {row.id: row.step for row in rows}
 
 
 def delete_job(session: Session, owner_id: str, job_id: str) -> None:
