@@ -69,6 +69,16 @@ def test_no_file_names_a_path_of_somebodys_machine(files: dict[str, str]):
     assert found == []
 
 
+def test_no_link_is_tracked():
+    """One that leads out of the repository is somebody's machine; `.gitignore` names no folder where a link may stand for it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert [line for line in listed.splitlines() if line.startswith("120000")] == []
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {".venv", "node_modules"} <= set(ignored)
+
+
 def test_the_path_check_sees_what_it_should():
     """Paths of people are found; addresses, relative paths and system folders are not."""
     for bad in ("cd /ho" + "me/ada/texelgrad", '"/ro' + 'ot/.cache"', "=/wor" + "k/main"):
