@@ -79,6 +79,30 @@ def test_no_link_is_tracked():
     assert {".venv", "node_modules"} <= set(ignored)
 
 
+def test_what_documented_commands_write_is_ignored():
+    """A clone in which somebody followed the README has nothing to commit."""
+    pages = (ROOT / name for name in ("README.md", "examples/README.md", "docs/operations.md"))
+    blocks = [
+        block
+        for page in pages
+        for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE)
+    ]
+    writes = r"(?:--out|tee|>|\.backup|\.py \w+) (\w+\.\w+)"
+    written = {name for block in blocks for name in re.findall(writes, block)}
+    assert written >= {
+        "seed.safetensors",
+        "predictions.csv",
+        "job.json",
+        "boxes.csv",
+        "diabetes.npz",
+        "copy.db",
+    }
+    named_by_the_service = {"job_00000000000000000000000000.npz"}
+    asked = ["git", "check-ignore", "--no-index", *sorted(written | named_by_the_service)]
+    ignored = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    assert set(ignored) == written | named_by_the_service
+
+
 def test_the_path_check_sees_what_it_should():
     """Paths of people are found; addresses, relative paths and system folders are not."""
     for bad in ("cd /ho" + "me/ada/texelgrad", '"/ro' + 'ot/.cache"', "=/wor" + "k/main"):
