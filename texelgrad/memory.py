@@ -155,7 +155,7 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
             ]
             total += max(_splits(form, batch) * _weights(form, 4) for form in forms)
         else:
-            total += _batch_parts(layer, batch) * _weights(layer, 4)
+            total += int(_MOST_WASTE * _batch_parts(layer, batch) * _weights(layer, 4))
     total += sum(_statistics(layer, batch, stage) for layer in sizes.layers)
 
     # Every layer's output lives until its backward pass; gradients and evaluation need those that wait for each other, and a small

@@ -415,6 +415,31 @@ def test_stored_gradients_lie_below_those_of_the_inputs(sizes: tuple[int, ...], 
     assert pairs.count(("affine_grad_input", "affine_grad_weights")) == together
 
 
+@pytest.mark.parametrize(
+    ("sizes", "optimizer", "batch", "passes"),
+    [
+        ((2, 32, 1), "sgd", 4096, 3),  # forward, gradients, updates
+        ((2, 128, 1), "adam", 1000, 3),
+        ((16, 64, 64, 1), "adam", 2048, 9),
+        ((16, 64, 64, 1), "adam", 64, 6),  # not in parts
+    ],
+)
+def test_gradients_in_parts_are_made_before_the_first_update(
+    sizes: tuple[int, ...], optimizer: str, batch: int, passes: int
+):
+    """On GPUs, and lie in one texture: two render passes in all."""
+    got = call(
+        PROBE, "lowered", mlp(sizes, "mse", optimizer=optimizer), "values", DESKTOP | {"software": False},
+        {"total": batch, "train": batch, "validation": 0, "batch": batch},
+    )  # fmt: skip
+    targets = [
+        [got["slots"][write["slots"][0]]["texture"] for write in draw["writes"]]
+        for draw in got["draws"]
+        if draw["phase"] == "train"
+    ]
+    assert 1 + sum(a != b for a, b in pairwise(targets)) == passes
+
+
 HIDDEN = ["dense_1.y", "dense_2.y", "loss"]
 
 

@@ -16,7 +16,7 @@ import { extent, filled, stackedSize, textureBytes } from "./layout.js";
 
 /**
  * A tensor that shares textures with others, alive from group `first` to `last`; `below`: what lies below it meanwhile, of as many texels a row.
- * @typedef {{name: string, layout: Layout, first: number, last: number, below?: import("./stored_gradients.js").Below}} Tenant
+ * @typedef {{name: string, layout: Layout, first: number, last: number, below?: import("./stored_gradients.js").Gradient}} Tenant
  */
 
 /** Lines that a tenant needs besides its own. @param {Tenant} tenant */

@@ -240,11 +240,15 @@ export class Executable {
    */
   inspect(after) {
     this.steps.upload(1);
+    /** Groups that are drawn together with the next one. @type {number[]} */
+    const waiting = [];
     this.groups.forEach((dispatches, group) => {
+      waiting.push(group);
+      if (dispatches.length === 0) return;
       this.enter();
       this.steps.bind(0);
       this.run(dispatches, 0);
-      after(group);
+      waiting.splice(0).forEach(after);
     });
   }
 

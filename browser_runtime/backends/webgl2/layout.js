@@ -116,6 +116,13 @@ export function filled({ texels, texelsPerRow, groups, folded, lines }, width) {
   return { width: lines === 1 ? texelsPerRow : 2 * ceilDiv(texelsPerRow, 4), height: groups * lines };
 }
 
+/** Of so many gradients of one layout, one below the other: they may exceed the height of a texture that one would fit.
+ * @param {Layout} one @param {number} parts @param {number} maxSize MAX_TEXTURE_SIZE @returns {Layout} */
+export const layoutInParts = (one, parts, maxSize) => {
+  const groups = one.groups * parts;
+  return { ...one, groups, texels: one.texels * parts, folded: one.folded || groups > maxSize };
+};
+
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
 export const stackedSize = (sizes) => ({
   width: Math.max(...sizes.map(({ width }) => width)),

@@ -52,7 +52,7 @@ const TEXELS_OF_PART = 4096;
  * @property {Map<string, Place>} places
  * @property {{name: string, values: number[]}[]} constants what they hold
  * @property {import("../../plan/plan.js").Phase} training the plan's, its groups in the order in which they are drawn
- * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group, its draws
+ * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group, its draws; none where a later one's make what it makes too
  * @property {number} updatesFrom the first group of training that waits for a step's last batch; beyond the last where none does
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {string[]} fed names of what comes with the data
@@ -73,6 +73,20 @@ function requireTargets(draws, maxDrawBuffers) {
       throw new EngineError("no_float_targets", `${source.shader} writes ${targets} float32 render targets; the device has ${maxDrawBuffers}`);
     }
   }
+}
+
+/**
+ * Of groups that wait for one another: all gradients, then the updates, as draws of the last of them.
+ * @param {Draw[][]} draws of each group, a gradient and its update where it is one of these @param {number[][]} together
+ */
+function updatesLast(draws, together) {
+  const ordered = [...draws];
+  for (const run of together) {
+    const pairs = run.map((group) => draws[group]);
+    for (const group of run) ordered[group] = [];
+    ordered[run[run.length - 1]] = [...pairs.map(([gradient]) => gradient), ...pairs.map(([, update]) => update)];
+  }
+  return ordered;
 }
 
 /** Rows that are evaluated or predicted at once. @param {Rows} rows */
@@ -199,7 +213,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
       arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, quadWidths, arranged, fixed, phase,
     });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
-    return { draws, lowering };
+    return { draws: updatesLast(draws, lowering.together), lowering };
   };
   const train = lowerPhase(runs.train);
   const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(1, ceilDiv(rows.validation, stage))));

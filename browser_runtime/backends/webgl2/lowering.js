@@ -3,7 +3,8 @@ import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
-import { fitsBelow, gradientsBelow } from "./stored_gradients.js";
+import { stacks } from "./regions.js";
+import { fitsBelow, gradientsBelow, gradientsInParts } from "./stored_gradients.js";
 import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
@@ -61,7 +62,10 @@ export class Lowering {
     this.phase = phase;
     /** Textures that only the next draw reads, so that one may serve many. @type {number[]} */
     this.scratches = [];
+    /** Places in the order of groups whose gradients are made before the first of their updates. @type {number[][]} */
+    this.together = [];
     this.assign();
+    this.assignParts();
   }
 
   /** Places what lives only within the phase. */
@@ -120,6 +124,21 @@ export class Lowering {
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
   }
 
+  /** Places the parts of gradients that wait for one another, in one texture where they fit together: draws into it are one render pass. */
+  assignParts() {
+    const { maxSize } = this.arena;
+    for (const run of gradientsInParts(this)) {
+      const stacked = stacks(run, maxSize);
+      const stacking = new Set(stacked.flat().map(({ name }) => name));
+      const alone = run.filter(({ name }) => !stacking.has(name));
+      for (const members of [...stacked, ...alone.map((one) => [one])]) {
+        const slots = this.arena.stack(members);
+        members.forEach(({ name, layout }, i) => this.places.set(name, { slots: [slots[i], slots[i]], layout, fed: false }));
+      }
+      this.together.push(run.map(({ group }) => group));
+    }
+  }
+
   /** @param {string} name @returns {Place} */
   place(name) {
     const place = this.places.get(name);
@@ -151,7 +170,7 @@ export class Lowering {
     return layoutOf(matrix, this.arena.maxSize);
   }
 
-  /** A place for what one draw hands to the next, where it has none below another tensor. @param {string} name @param {Layout} layout */
+  /** A place for what one draw hands to the next, where it has none yet. @param {string} name @param {Layout} layout */
   scratch(name, layout) {
     if (this.places.has(name)) return { name, layout };
     const slot = /** @type {number} */ (this.arena.share([{ name, layout, first: 0, last: 0 }], this.scratches).get(name));

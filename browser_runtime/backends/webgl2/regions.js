@@ -50,8 +50,12 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
   return [...shared, ...alone.map((parameter) => [laid(parameter)])];
 }
 
-/** Those that fit together, two at least, the widest first. @param {Laid[]} all of as many layers each @param {number} maxTextureSize @returns {Laid[][]} */
-function stacks(all, maxTextureSize) {
+/**
+ * Those that fit together, two at least, the widest first.
+ * @template {{layout: Layout}} T
+ * @param {T[]} all of as many layers each @param {number} maxTextureSize @returns {T[][]}
+ */
+export function stacks(all, maxTextureSize) {
   const area = (/** @type {{width: number, height: number}} */ { width, height }) => width * height;
   const sized = all.flatMap((one) => {
     const size = extent(one.layout, maxTextureSize);

@@ -1,7 +1,7 @@
-// Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and which of these lie below the
-// input gradient that is drawn before them, so that both are one render pass. Pure arithmetic.
+// Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and what each is one render pass with: the
+// gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
-import { matrixOf, rowsPerFragment } from "./layout.js";
+import { layoutInParts, matrixOf, rowsPerFragment } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering } from "./lowering.js" */
@@ -14,12 +14,14 @@ import { matrixOf, rowsPerFragment } from "./layout.js";
 const FETCHES_WORTH_A_DRAW = 100_000;
 const FETCHES_WORTH_A_STORE = 10;
 
-/** Into how many parts the sum over the batch is split. @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient */
-export function partsOf(lowering, { ops: [{ outputs }] }) {
+/** @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient @returns {Layout} of one, where parts of it are stored */
+function partLayout(lowering, { ops: [{ outputs }] }) {
   const { shape, bias } = lowering.tensor(outputs.dw);
-  const { texels } = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
-  return partsFor(lowering.wanted.parts, lowering.batchRows, texels);
+  return lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
 }
+
+/** Into how many parts the sum over the batch is split. @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient */
+export const partsOf = (lowering, group) => partsFor(lowering.wanted.parts, lowering.batchRows, partLayout(lowering, group).texels);
 
 /**
  * How a weight gradient whose update is fused with it is stored: with as many rows a fragment as there are render targets, where the update has fewer.
@@ -40,15 +42,32 @@ export function storedGradient(lowering, group) {
   return lowering.measure({ ...matrixOf(shape), layers, bias });
 }
 
-/** A tensor that is to lie below another one in its texture. @typedef {{name: string, layout: Layout}} Below */
+/** A gradient that is to lie beside another tensor. @typedef {{name: string, layout: Layout}} Gradient */
+
+/**
+ * Groups, one behind the other, each of which stores its gradient in parts and updates from them: all gradients may be made before the first update.
+ * @param {Lowering} lowering
+ * @returns {(Gradient & {group: number})[][]} by their places in the order, two at least
+ */
+export function gradientsInParts(lowering) {
+  /** @type {(Gradient & {group: number})[][]} */
+  const runs = [[]];
+  lowering.phase.groups.forEach((group, i) => {
+    const { kernel, ops } = group;
+    const parts = kernel === "affine_grad_weights" && ops.some(({ type }) => type === "update") ? partsOf(lowering, group) : 1;
+    if (parts > 1) runs[runs.length - 1].push({ group: i, name: ops[0].outputs.dw, layout: layoutInParts(partLayout(lowering, group), parts, lowering.arena.maxSize) });
+    else if (runs[runs.length - 1].length > 0) runs.push([]);
+  });
+  return runs.filter(({ length }) => length > 1);
+}
 
 /**
  * The stored gradients that are drawn right behind the gradient of the same layer's input: which may lie below which.
  * @param {Lowering} lowering
- * @returns {Map<string, Below>} by the input's gradient, which lives longer than the draws that make and read the stored one
+ * @returns {Map<string, Gradient>} by the input's gradient, which lives longer than the draws that make and read the stored one
  */
 export function gradientsBelow(lowering) {
-  /** @type {Map<string, Below>} */
+  /** @type {Map<string, Gradient>} */
   const found = new Map();
   lowering.phase.groups.forEach((group, i, groups) => {
     if (group.kernel !== "affine_grad_weights" || groups[i - 1]?.kernel !== "affine_grad_input") return;

@@ -1,5 +1,5 @@
 // Gradients of weights as long sums, which several fragments share, and what adds their parts.
-import { matrixOf, rowsPerFragment } from "../layout.js";
+import { layoutInParts, matrixOf, rowsPerFragment } from "../layout.js";
 import { find, MAX_TRIPS } from "./common.js";
 import { updateParts } from "./update.js";
 
@@ -29,10 +29,7 @@ export function gradientInParts(lowering, group, { kernel, gradient, share, defi
   const one = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
   const { parts, trips, defines: shared } = share(one);
   const alone = !fused && parts === 1;
-  const groups = one.groups * parts;
-  // One gradient may fit a texture whose height its parts, one below the other, exceed.
-  const all = { ...one, groups, texels: one.texels * parts, folded: one.folded || groups > lowering.arena.maxSize };
-  const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, all).name;
+  const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, layoutInParts(one, parts, lowering.arena.maxSize)).name;
   const sums = lowering.draw(kernel, {
     trips,
     defines: { ...defines, ...shared, SPLITS: parts, WEIGHT_GROUPS: one.groups },
