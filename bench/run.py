@@ -20,7 +20,6 @@ import math
 import os
 import platform
 import re
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import tables
+from bench.commit import measured_commit
 from bench.contenders import BROWSER, NATIVE, Bench, native_contenders
 from bench.pages import GPUS, BrowserDied, PageRejected, open_page, recipe_for
 from bench.server import BenchServer
@@ -189,24 +189,13 @@ async def _about(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         "load": os.getloadavg(),
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "commit": _commit(),
+        "commit": measured_commit("browser_runtime", "shaders"),
         "engine": find_engine((ROOT,)).hash(),
         "peers": json.loads((ROOT / "bench/package.json").read_text())["dependencies"],
         "options": {
             key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()
         },
     }
-
-
-def _commit() -> str | None:
-    packed = ROOT / "bench/COMMIT"  # bench/offline leaves it where there is no git
-    if packed.is_file():
-        return packed.read_text().strip()
-    head, changes = (
-        subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-        for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "browser_runtime", "shaders"))
-    )
-    return f"{head}{' and changes to it' if changes else ''}" or None
 
 
 def _chosen(options: argparse.Namespace, default: list[Workload]) -> list[Workload]:

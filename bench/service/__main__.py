@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -21,7 +19,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from bench.service import cancels, losses, posts, saving, stages
-from bench.service.figures import Row, table
+from bench.service.figures import Row, machine, table
 
 from tests.integration.postgres import PostgresServer
 
@@ -68,7 +66,7 @@ class _Results:
         self.rows: list[Row] = []
         self._folder = folder
         self._began_s = time.monotonic()
-        self._machine = f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before"
+        self._machine = f"{machine()} before"
         folder.mkdir(parents=True, exist_ok=True)
 
     @property

@@ -1,10 +1,16 @@
-"""A measured figure beside its goal, and a table of them."""
+"""A measured figure beside its goal, a table of them, and of what they are."""
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from bench.commit import measured_commit
+
+_MEASURED = ("api", "browser_runtime", "shaders", "texelgrad", "worker")
 
 
 @dataclass(frozen=True)
@@ -48,3 +54,9 @@ def _short(value: Any) -> str:
         if isinstance(value, float)
         else str(value)
     )
+
+
+def machine() -> str:
+    """What figures are worth nothing without: the machine, how busy it is, the commit."""
+    commit = measured_commit(*_MEASURED) or "unknown"
+    return f"{platform.platform()}, {os.cpu_count()} cores, commit {commit}, load {os.getloadavg()[0]:.1f}"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from bench.service.figures import Row, quantiles, table
+from bench.service.figures import Row, machine, quantiles, table
 from bench.service.load import Client
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_quantiles_are_values_that_occurred():
@@ -31,6 +35,13 @@ def test_the_table_has_a_line_for_each_figure():
         "| slow | 512 ms | 200 ms | **no** | p50 1.25, jobs 3 |",
         "| rows | 12 rows |  |  |  |",
     ]
+
+
+def test_figures_say_of_which_machine_and_commit_they_are():
+    """The bench's own, and those of the guide, which come from it."""
+    assert re.search(r"\d+ cores, commit ([0-9a-f]{40}|unknown)", machine())
+    guide = (ROOT / "docs/operations.md").read_text().split("## What the service costs")[1]
+    assert re.search(r"two quiet cores .*commit [0-9a-f]{7}", guide)
 
 
 def post_after(failures: int, retry_s: float) -> list[str]:
