@@ -106,7 +106,9 @@ class Settings(BaseSettings):
     max_parameters: int = Field(
         default=100_000_000, ge=1, description="Largest number of parameters of a model."
     )
-    max_layers: int = Field(default=256, ge=1, description="Largest number of layers of a model.")
+    max_layers: int = Field(
+        default=256, ge=1, le=256, description="Largest number of layers of a model, at most 256."
+    )
     max_wall_s: int = Field(
         default=86_400, ge=1, description="Longest wall-clock limit that a job may ask for."
     )

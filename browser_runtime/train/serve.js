@@ -1,4 +1,4 @@
-// Serve: the engine's side of the messages of remote.js, in the thread that owns the GL context.
+// Serve: the engine's side of the messages of channel.js, in the thread that owns the GL context.
 import { EngineError } from "../errors.js";
 import { eachInput, mapValues, shapesOf } from "../nn/inputs.js";
 import { Engine } from "./engine.js";
