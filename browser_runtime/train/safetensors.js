@@ -93,7 +93,7 @@ export function decode(bytes, field) {
   for (const [name, entry] of Object.entries(entries)) {
     const { dtype, shape, data_offsets: offsets } = entry ?? {};
     const Values = /** @type {any} */ ({ F32: Float32Array, F64: Float64Array })[dtype];
-    if (!Values || !areSizes(shape) || !areSizes(offsets)) throw bad(`${name} is ${JSON.stringify(entry)}`);
+    if (!Values || !areSizes(shape) || !areSizes(offsets)) throw bad(`${name} is ${shown(entry)}`);
     const [from, to] = offsets;
     if (to - from !== size(shape) * Values.BYTES_PER_ELEMENT || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
     tensors[name] = { shape, data: new Values(bytes.slice(8 + length + from, 8 + length + to).buffer) };

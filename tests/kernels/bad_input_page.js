@@ -134,12 +134,15 @@ export async function ofSpec(spec, data, method) {
   return told(await call[method]().then(() => null, (error) => error));
 }
 
-/** How often a diagnosis asks its signal to be told: to compile, and to run. @param {any} spec @param {any} data */
-export async function listenersOfDiagnose(spec, data) {
-  const { signal } = new AbortController();
+/** What becomes of a diagnosis that is aborted once it runs: the second to ask the signal to be told, behind its compilation. @param {any} spec @param {any} data */
+export async function abortedDiagnosis(spec, data) {
+  const controller = new AbortController();
+  const { signal } = controller;
   const { addEventListener } = signal;
   let listeners = 0;
-  signal.addEventListener = (/** @type {any[]} */ ...args) => (listeners++, addEventListener.apply(signal, /** @type {any} */ (args)));
-  await diagnose(spec, { data, signal });
-  return listeners;
+  signal.addEventListener = (/** @type {any[]} */ ...args) => {
+    addEventListener.apply(signal, /** @type {any} */ (args));
+    if (++listeners === 2) queueMicrotask(() => controller.abort()); // once the call is posted
+  };
+  return told(await diagnose(spec, { data, signal }).then(() => null, (error) => error));
 }

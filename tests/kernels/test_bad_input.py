@@ -168,7 +168,8 @@ def test_no_call_is_missing_and_none_changes_the_session(outcomes: dict[bool, An
 
 def test_a_diagnosis_can_be_aborted_while_it_runs(browser_page: BrowserPage):
     """Not only while it compiles."""
-    assert browser_page.call(PAGE, "listenersOfDiagnose", SPEC, DATA) == 2
+    told = browser_page.call(PAGE, "abortedDiagnosis", SPEC | {"train": {"steps": 200}}, DATA)
+    assert told["code"] == "aborted"
 
 
 # ---- specs ----------------------------------------------------------------------------------------------------------

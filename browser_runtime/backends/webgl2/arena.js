@@ -42,7 +42,7 @@ export class Arena {
    */
   own(name, layout, { lanes = 4, int = false, copied = false, like, more = 0 } = {}) {
     const size = like ?? extent(layout, this.maxSize);
-    if (!size || size.height > this.maxSize) {
+    if (!size || size.height + more > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });

@@ -128,17 +128,20 @@ export function explain(log, text, origins) {
   return `shaders/${file}:${line}: ${token ? `'${token}': ` : ""}${message.trim()}\n  ${source}${caret}`;
 }
 
-/** 64 bits by which programs can be told apart: two hashes, as FNV-1a but of four bytes at a time. @param {string[]} texts */
+/** 64 bits by which programs can be told apart: MurmurHash3 over four bytes at a time, without its last steps, from two seeds. @param {string[]} texts */
 export function fingerprint(texts) {
   const text = texts.join("\0");
   const words = new Uint32Array(text.length); // encoded it takes 3 bytes a character at most
   const { written } = new TextEncoder().encodeInto(text, new Uint8Array(words.buffer));
   return [0x811c9dc5, 0x01000193]
-    .map((offset) => {
-      let hash = offset;
+    .map((seed) => {
+      let hash = seed;
       for (let i = 0; 4 * i < written; i++) {
-        hash = Math.imul(hash ^ words[i], 0x01000193);
-        hash = (hash << 13) | (hash >>> 19); // a product's low bits know nothing of its factors' high ones
+        // A product's low bits know nothing of its factors' high ones: both are turned.
+        let word = Math.imul(words[i], 0xcc9e2d51);
+        word = Math.imul((word << 15) | (word >>> 17), 0x1b873593);
+        hash ^= word;
+        hash = Math.imul((hash << 13) | (hash >>> 19), 5) + 0xe6546b64;
       }
       return (hash >>> 0).toString(16).padStart(8, "0");
     })

@@ -80,7 +80,7 @@ export function gradientsBelow(lowering) {
 }
 
 /**
- * Whether it fits below the other: draws into both have the same render targets, and no texel is lost.
+ * Whether it fits below the other: draws into both have the same render targets, and no texel is padding.
  * @param {Layout} upper @param {Layout} lower @param {number} maxSize MAX_TEXTURE_SIZE
  */
 export function fitsBelow(upper, lower, maxSize) {
