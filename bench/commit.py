@@ -13,8 +13,13 @@ def measured_commit(*folders: str) -> str | None:
     packed = ROOT / "bench/COMMIT"  # bench/offline leaves it where there is no git
     if packed.is_file():
         return packed.read_text().strip()
-    head, changes = (
-        subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-        for words in (("rev-parse", "HEAD"), ("status", "--porcelain", *folders))
-    )
+    try:
+        head, changes = (
+            subprocess.run(
+                ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+            ).stdout.strip()
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", *folders))
+        )
+    except FileNotFoundError:  # the program itself is missing
+        return None
     return f"{head}{' and changes to it' if changes else ''}" or None

@@ -87,7 +87,7 @@ class Job(Base):
     id: Mapped[str] = mapped_column(ID, primary_key=True)
     owner_id: Mapped[str]
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"))  # retried or resumed from
-    # The checkpoint of an ancestor that the first attempt continues; a job of its own starts without.
+    # The checkpoint of an ancestor that attempts continue while the job has none; another one where it proves damaged.
     resume_artifact_id: Mapped[str | None] = mapped_column(ForeignKey("artifact.id", use_alter=True))
     # What it begins with, or predicts with, instead of weights that its seed gives.
     weights_artifact_id: Mapped[str | None] = mapped_column(

@@ -102,6 +102,38 @@ def test_a_resumed_job_says_where_it_began(client: FlaskClient, db: Database):
     assert listed == {old: None, retried["id"]: None, new["id"]: 5}
 
 
+@pytest.mark.parametrize("states", [("starting", "training"), ("starting",)])
+def test_where_a_job_began_stays_when_that_checkpoint_proves_damaged(
+    client: FlaskClient, db: Database, states: tuple[str, ...]
+):
+    """Also of one that ended before it trained; only what has not begun begins elsewhere, and a resume of what has."""
+    old = fail_with_checkpoint(client, db)
+    ended = client.post(f"/v1/jobs/{old}/resume").get_json()["id"]
+    claimed = claim(db)
+    advance(db, claimed, *states)
+    finish(db, claimed, "failed", "internal")
+    other = client.post(f"/v1/jobs/{old}/resume").get_json()["id"]
+    found = claim(db)
+    advance(db, found, "starting")
+    assert found.resume is not None
+    with db.write() as session:
+        repository.drop_damaged_checkpoint(session, found.attempt_id, found.token, found.resume.artifact_id)
+    finish(db, found, "lost", "checkpoint_damaged")
+    with db.write() as session:
+        session.execute(update(Job).values(eligible_at=0))  # an environment fault waits a second
+
+    def begun() -> dict[str, int | None]:
+        listed = {job["id"]: job["resumed_from_step"] for job in get(client, "/v1/jobs")["items"]}
+        assert listed == {job: get(client, f"/v1/jobs/{job}")["resumed_from_step"] for job in listed}
+        return listed
+
+    assert begun() == {old: None, ended: 5, other: None}
+    assert get(client, f"/v1/jobs/{ended}")["attempts"][0]["resumed_from_step"] == 5
+    assert get(client, f"/v1/jobs/{ended}")["resumable_from_step"] is None
+    succeed(db, claim(db))  # from the start
+    assert begun() == {old: None, ended: 5, other: None}
+
+
 def test_a_fresh_stream_has_the_whole_curve(client: FlaskClient, db: Database):
     """Of a resumed job too: what it resumed from, up to there, then each try's points before the try's end."""
     old = fail_with_checkpoint(client, db)

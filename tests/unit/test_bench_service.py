@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from bench import commit
 from bench.service.figures import Row, machine, quantiles, table
 from bench.service.load import Client
 
@@ -42,6 +43,14 @@ def test_figures_say_of_which_machine_and_commit_they_are():
     assert re.search(r"\d+ cores, commit ([0-9a-f]{40}|unknown)", machine())
     guide = (ROOT / "docs/operations.md").read_text().split("## What the service costs")[1]
     assert re.search(r"two quiet cores .*commit [0-9a-f]{7}", guide)
+
+
+def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """No repository around the files, nor the program."""
+    monkeypatch.setattr(commit, "ROOT", tmp_path)
+    assert commit.measured_commit() is None
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert commit.measured_commit() is None
 
 
 def post_after(failures: int, retry_s: float) -> list[str]:

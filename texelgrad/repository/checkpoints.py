@@ -45,7 +45,8 @@ def prune_checkpoints(session: Session, job_id: str) -> list[str]:
 def drop_damaged_checkpoint(session: Session, attempt_id: str, token: str, artifact_id: str) -> None:
     """Give up the checkpoint that the attempt was to continue from. Raises Fenced.
 
-    What would have begun with it, the attempt's own job and others, begins with the one before, or from the start.
+    What would have begun with it, the attempt's own job and others, begins with the one before, or from the start; so
+    does a resume of a job that began with it and has ended.
     """
     lock_attempt(session, attempt_id, token)
     damaged = session.get_one(Artifact, artifact_id)

@@ -34,10 +34,21 @@ def resumable_from_step(session: Session, job: Job) -> int | None:
 
 
 def resumed_from_steps(session: Session, jobs: Sequence[Job]) -> dict[str, int | None]:
-    """The step at which each of these jobs begins that continues the run of another, by the jobs' ids."""
-    query = select(Job.id, Artifact.step).join(Artifact, Artifact.id == Job.resume_artifact_id)
-    rows = session.execute(query.where(Job.id.in_([job.id for job in jobs])))
-    return {row.id: row.step for row in rows}
+    """The step at which each of these jobs begins, or began, that continues the run of another, by the jobs' ids."""
+    ids = [job.id for job in jobs]
+    planned = select(Job.id, Artifact.step).join(Artifact, Artifact.id == Job.resume_artifact_id)
+    # What has happened is read from the attempts: resume_artifact_id changes where that checkpoint proves damaged.
+    # Of several rows of a job the last counts: its first attempt that trained; where it ended without one, its last.
+    begun = (
+        select(Job.id, Attempt.resumed_from_step)
+        .join(Attempt, Attempt.job_id == Job.id)
+        .where(or_(Attempt.training_at.is_not(None), Job.state.in_(FINAL_JOB_STATES)))
+        .order_by(Attempt.training_at.desc().nulls_first(), Attempt.number)
+    )
+    steps: dict[str, int | None] = {}
+    for query in (planned, begun):
+        steps.update(session.execute(query.where(Job.id.in_(ids))).all())
+    return steps
 
 
 def delete_job(session: Session, owner_id: str, job_id: str) -> None:
