@@ -29,6 +29,7 @@ _STATUS: dict[type[errors.TexelgradError], tuple[int, str]] = {
     errors.NotFound: (404, "There is no such thing"),
     errors.Conflict: (409, "The state of the thing forbids this"),
     errors.Fenced: (409, "The attempt belongs to somebody else"),
+    errors.Damaged: (500, "What is stored is damaged"),
     errors.Unavailable: (503, "Something that the service needs is not there"),
 }
 

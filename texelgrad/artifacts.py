@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from texelgrad.db import Database, now_us
 from texelgrad.domain import IdPrefix, new_id
-from texelgrad.errors import NotFound
+from texelgrad.errors import Damaged, NotFound
 from texelgrad.models import CHUNK_BYTES, RESULTS, Artifact, ArtifactChunk
 from texelgrad.repository.locks import lock_attempt
 
@@ -135,7 +135,8 @@ def find_ready(session: Session, attempt_id: str, kind: str) -> Artifact:
 def open_range(session: Session, artifact_id: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """The artifact's bytes from `start` up to, not including, `end`, a chunk at a time.
 
-    Raises NotFound where there is none that is ready, ValueError where the range is not within it.
+    Raises NotFound where there is none that is ready, ValueError where the range is not within it; the iterator raises
+    Damaged where a chunk is not whole.
     """
     artifact = session.get(Artifact, artifact_id)
     if artifact is None or artifact.state != "ready":
@@ -143,14 +144,19 @@ def open_range(session: Session, artifact_id: str, start: int = 0, end: int | No
     stop = artifact.size if end is None else end
     if not 0 <= start <= stop <= artifact.size:
         raise ValueError(f"range {start}-{stop} of an artifact of {artifact.size} bytes")
-    return _pieces(session, artifact_id, artifact.chunk_size, start, stop)
+    return _pieces(session, artifact, start, stop)
 
 
-def _pieces(session: Session, artifact_id: str, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
+def _pieces(session: Session, artifact: Artifact, start: int, stop: int) -> Iterator[bytes]:
+    """Raises Damaged where a chunk is missing or has not its size: shorter ones would give no bytes for ever."""
     while start < stop:
-        seq, offset = divmod(start, chunk_size)
-        query = select(ArtifactChunk.data).where(ArtifactChunk.artifact_id == artifact_id)
-        data = session.scalars(query.where(ArtifactChunk.seq == seq)).one()
+        seq, offset = divmod(start, artifact.chunk_size)
+        query = select(ArtifactChunk.data).where(ArtifactChunk.artifact_id == artifact.id)
+        data = session.scalars(query.where(ArtifactChunk.seq == seq)).one_or_none()
+        size = min(artifact.chunk_size, artifact.size - seq * artifact.chunk_size)
+        if data is None or len(data) != size:
+            there = "is missing" if data is None else f"has {len(data)} bytes of {size}"
+            raise Damaged(f"the stored file {artifact.id} is damaged: its chunk {seq} {there}")
         piece = data[offset : offset + stop - start]
         yield piece
         start += len(piece)

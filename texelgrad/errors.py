@@ -79,6 +79,12 @@ class Fenced(TexelgradError):
     code = "fenced"
 
 
+class Damaged(TexelgradError):
+    """What is stored is no longer what was stored, as after a fault of the database's disk."""
+
+    code = "damaged"
+
+
 class Unauthorized(TexelgradError):
     """Nobody knows who is calling: a key is missing, wrong or revoked."""
 

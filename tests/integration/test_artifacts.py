@@ -11,7 +11,7 @@ from sqlalchemy import func, select, text, update
 from texelgrad import artifacts
 from texelgrad.datasets import normalise
 from texelgrad.db import Database
-from texelgrad.errors import NotFound
+from texelgrad.errors import Damaged, NotFound
 from texelgrad.models import CHUNK_BYTES, Artifact, ArtifactChunk
 from texelgrad.repository import datasets
 from texelgrad.repository.sweep import sweep_artifacts
@@ -64,6 +64,22 @@ def test_ranges(db: Database):
                 artifacts.open_range(session, artifact_id, start, end)
         with pytest.raises(NotFound):
             artifacts.open_range(session, "art_nothing")
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("UPDATE artifact_chunk SET data = substr(data, 1, length(data) / 2)", "its chunk 1 has 50 bytes of 100"),
+        ("DELETE FROM artifact_chunk WHERE seq = 1", "its chunk 1 is missing"),
+    ],
+)  # fmt: skip
+def test_a_chunk_that_is_not_whole_is_told(db: Database, damage: str, told: str):
+    """Reading ends with an error; what is not there gave no bytes, again and again."""
+    artifact_id = artifacts.write_pieces(db, OWNER, "dataset", [bytes(CHUNK_BYTES + 100)])
+    with db.write() as session:
+        session.execute(text(damage))
+    with db.read() as session, pytest.raises(Damaged, match=told):
+        next(artifacts.open_range(session, artifact_id, CHUNK_BYTES + 60))
 
 
 def test_the_sweep_takes_only_what_is_dead(db: Database):
