@@ -31,12 +31,16 @@ export async function evaluate(session, given) {
       const values = await readFeeds(feeds, first, count);
       const counts = weight ? Float32Array.from(await readRows(weight, first, count)) : new Float32Array(count).fill(1);
       checkRowWeightValues(first, counts);
+      session.goesOn();
       // Written and drawn in one task: another call may use the staging tensors in between.
       for (const [tensor, part] of values) executable.tensors.writeStage(tensor, part);
       if (session.weights) executable.tensors.writeStage(ROW_WEIGHT, counts);
       sums.weight += counts.reduce((sum, value) => sum + value, 0);
       executable.evaluator.submitStaged(count);
-    } else session.feeder.evaluate(first, count, 0);
+    } else {
+      session.goesOn();
+      session.feeder.evaluate(first, count, 0);
+    }
     const [evaluated, read] = await Promise.all([
       pipeline.measures ? executable.evaluator.readOutputs(count) : undefined,
       executable.readTelemetry("evaluate", 1),
@@ -80,8 +84,10 @@ export async function predict(session, given) {
   });
   for (let first = 0; first < rows; first += stage) {
     const count = Math.min(stage, rows - first);
+    const read = await readFeeds(feeds, first, count);
+    session.goesOn();
     // Written and drawn in one task, as above.
-    for (const [tensor, values] of await readFeeds(feeds, first, count)) session.executable.tensors.writeStage(tensor, values);
+    for (const [tensor, values] of read) session.executable.tensors.writeStage(tensor, values);
     data.set(session.executable.evaluator.predictStaged(count), first * outputs);
   }
   return { shape: [rows, ...session.plan.outputShape], data };

@@ -96,6 +96,8 @@ export class Session {
     this.lacksWeights = false;
     this.running = false;
     this.disposed = false;
+    /** Calls under way that draw over several tasks. */
+    this.drawing = 0;
   }
 
   /** Steps done. */
@@ -132,7 +134,7 @@ export class Session {
     this.running = true;
     const started = performance.now();
     try {
-      await train(this, Math.min(this.totalSteps, this.step + steps), { onTelemetry, signal });
+      await this.during(() => train(this, Math.min(this.totalSteps, this.step + steps), { onTelemetry, signal }));
       this.device.check();
       if (this.done) this.progress.restoreBest();
       return { step: this.step, done: this.done };
@@ -149,7 +151,7 @@ export class Session {
    */
   async evaluate(data) {
     this.alive();
-    return evaluate(this, data);
+    return this.during(() => evaluate(this, data));
   }
 
   /**
@@ -159,7 +161,7 @@ export class Session {
    */
   async predict(x) {
     this.alive();
-    return predict(this, x);
+    return this.during(() => predict(this, x));
   }
 
   /** The weights that the run began with: given, or the seed's. @returns {Weights} */
@@ -240,12 +242,32 @@ export class Session {
     this.idle("diagnose");
     const { diagnose } = await import("./diagnostics.js");
     this.idle("diagnose"); // a run may have begun meanwhile
-    return diagnose(this, level);
+    return this.during(() => diagnose(this, level));
   }
 
   alive() {
-    if (this.disposed) throw new EngineError("disposed", "this session is disposed");
+    this.goesOn();
     this.device.check();
+  }
+
+  /** Between two parts of what draws over several tasks. */
+  goesOn() {
+    if (this.disposed) throw new EngineError("disposed", "this session is disposed");
+  }
+
+  /**
+   * What draws over several tasks keeps what it draws with until it has ended, also of a session that is disposed of meanwhile: a draw
+   * without its textures would be an error of the device's, told to whoever calls next.
+   * @template T @param {() => Promise<T>} work @returns {Promise<T>}
+   */
+  async during(work) {
+    this.drawing += 1;
+    try {
+      return await work();
+    } finally {
+      this.drawing -= 1;
+      if (this.disposed && this.drawing === 0) this.executable.dispose();
+    }
   }
 
   /** What changes a run waits for its end; what only reads need not, since GL keeps the order of its calls. @param {string} what */
@@ -257,6 +279,6 @@ export class Session {
   dispose() {
     if (this.disposed) return;
     this.disposed = true;
-    this.executable.dispose();
+    if (this.drawing === 0) this.executable.dispose();
   }
 }

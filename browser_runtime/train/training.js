@@ -50,6 +50,7 @@ export async function train(session, target, { onTelemetry, signal }) {
     await progress.show(onTelemetry);
     while (!progress.stopped && pipeline.wants(target)) {
       if (signal?.aborted) throw new EngineError("aborted", "training was cancelled");
+      session.goesOn();
       flying.push(pipeline.submit(target));
       await takeIn();
       if (timings.firstStepMs === 0) {
@@ -71,7 +72,7 @@ export async function train(session, target, { onTelemetry, signal }) {
     }
   } catch (error) {
     // Whatever ended the run is what the caller hears of: a device that fails now is told by the next call.
-    await settle(session, [...landed, ...flying]).catch(() => {});
+    if (!session.disposed) await settle(session, [...landed, ...flying]).catch(() => {});
     if (error instanceof EngineError && error.code === "aborted") await progress.handOver(onTelemetry);
     throw error;
   } finally {

@@ -229,3 +229,28 @@ export async function withBuffer(spec, x, y, where) {
     await session.dispose();
   }
 }
+
+/**
+ * Sessions that are disposed of while they train and while they predict, beside one that goes on, and what becomes of all.
+ * @param {any} spec of a long run @param {any} x @param {any} y @param {any} options
+ */
+export async function disposedAtWork(spec, x, y, options) {
+  const made = () => compile(spec, { ...options, data: { x, y } });
+  const codeOf = (/** @type {Promise<any>} */ call) => call.then(() => null, (error) => error.code);
+  const [trains, predicts, stays] = [await made(), await made(), await made()];
+  const started = Promise.withResolvers();
+  const run = codeOf(trains.run({ onTelemetry: () => started.resolve(undefined) }));
+  await started.promise;
+  const rows = 40_000;
+  const wide = { shape: [rows, x.shape[1]], data: new Float32Array(rows * x.shape[1]) };
+  const prediction = codeOf(predicts.predict(wide));
+  const beside = stays.run({ steps: 50 });
+  await Promise.all([trains.dispose(), predicts.dispose()]);
+  const codes = [await run, await prediction];
+  await beside;
+  const next = await made();
+  await next.run({ steps: 50 });
+  const weights = [await stays.getWeights(), await next.getWeights()].map((each) => each["dense_1.kernel"].data);
+  await Promise.all([stays.dispose(), next.dispose()]);
+  return { codes, weights };
+}

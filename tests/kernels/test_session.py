@@ -422,6 +422,16 @@ def test_a_throwing_callback_ends_the_run(browser_page: BrowserPage):
         browser_page.call(PAGE, "throwingCallback", mlp(SIZES, LOSS, steps=100_000), X, Y)
 
 
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+def test_a_session_disposed_at_work_harms_no_other(browser_page: BrowserPage, thread: str):
+    """Its call is told, and draws nothing without its textures: that would be an error of whoever calls next on the engine."""
+    got = browser_page.call(PAGE, "disposedAtWork", mlp(SIZES, LOSS, steps=1_000_000), X, Y, {"thread": thread})
+    assert got["codes"][0] == "disposed"
+    assert got["codes"][1] in ("disposed", None)  # unless it was done before
+    stayed, anew = got["weights"]
+    assert stayed.tobytes() == anew.tobytes()
+
+
 def test_a_disposed_session_says_so(browser_page: BrowserPage):
     """dispose() twice is fine, run() after it is not."""
     with pytest.raises(PageError) as caught:
