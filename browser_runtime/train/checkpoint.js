@@ -20,7 +20,7 @@ export function encodeCheckpoint(session) {
   for (const [name, tensor] of Object.entries(session.progress.bestWeights ?? {})) tensors[BEST + name] = tensor;
   const stopping = session.progress.stopping && { early_stopping: session.progress.stopping.state };
   const validation = session.pipeline.validating && { validation: PENDING };
-  const metadata = { step: String(session.step), planKey: session.planKey, spec: specKeyOf(session), ...stopping, ...validation };
+  const metadata = { step: String(session.step), planKey: session.planKey, spec: specKeyOf(specOf(session)), ...stopping, ...validation };
   return encode(tensors, { ...metadata, crc32: checksumOf(tensors, metadata) });
 }
 
@@ -36,9 +36,13 @@ export function restoreCheckpoint(session, bytes) {
     const message = "checkpoint: its bytes are not those that were saved, as its checksum (crc32) tells: take another copy, an earlier checkpoint, or start anew";
     throw new EngineError("data_invalid", message, { field: "checkpoint" });
   }
-  if (metadata.spec !== specKeyOf(session)) {
-    const message = `checkpoint: it belongs to another model or training set-up, ${metadata.spec}; this session's is ${specKeyOf(session)}`;
-    throw new EngineError("data_invalid", message, { field: "checkpoint" });
+  if (metadata.spec === undefined) {
+    throw new EngineError("data_invalid", "checkpoint: it is a file of weights or of other tensors, not a checkpoint; weights go to compile() as initialWeights", { field: "checkpoint" });
+  }
+  const other = differences(metadata.spec, specOf(session));
+  if (other.length > 0) {
+    const message = `checkpoint: it belongs to another model or training set-up: other than in this session: ${other.join(", ")}`;
+    throw new EngineError("data_invalid", message, { field: "checkpoint", detail: { differs: other } });
   }
   const step = Number(metadata.step);
   if (!(Number.isInteger(step) && step >= 0 && step <= session.totalSteps)) {
@@ -72,8 +76,24 @@ function checksumOf(tensors, metadata) {
   return crc.toString(16).padStart(8, "0");
 }
 
-/** What must be equal for a checkpoint to make sense. @param {Session} session */
-function specKeyOf({ spec, rows }) {
+/** What must be equal for a checkpoint to make sense, by name. @param {Session} session @returns {[string, any][]} */
+function specOf({ spec, rows }) {
   const { model, loss, optimizer, train, data } = spec;
-  return JSON.stringify([model, loss, optimizer, train, data?.validation ?? null, data?.normalize ?? null, rows]);
+  return [["model", model], ["loss", loss], ["optimizer", optimizer], ["train", train], ["data.validation", data?.validation ?? null], ["data.normalize", data?.normalize ?? null], ["number of rows", rows]];
+}
+
+/** @param {[string, any][]} spec */
+const specKeyOf = (spec) => JSON.stringify(spec.map(([, value]) => value));
+
+/** The names of what differs. @param {string} stored a key as specKeyOf() gives @param {[string, any][]} spec @returns {string[]} */
+function differences(stored, spec) {
+  if (stored === specKeyOf(spec)) return [];
+  /** @type {any} */
+  let values;
+  try {
+    values = JSON.parse(stored);
+  } catch {
+    values = [];
+  }
+  return spec.flatMap(([name, value], i) => (JSON.stringify(values[i] ?? null) === JSON.stringify(value) ? [] : [name]));
 }

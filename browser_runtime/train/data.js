@@ -180,15 +180,15 @@ export function inputCheck(field, vocabulary) {
  * @returns {Check}
  */
 export function targetCheck(spec, labels, outputs) {
+  const classes = labels === "index" || lossType(spec) === "hinge";
   const legal = labels === "index" ? [0, outputs - 1] : losses[lossType(spec)].range;
   const finite = finiteCheck("data.y");
   return (firstRow, values) => {
     finite(firstRow, values);
     for (let i = 0; legal && i < values.length; i++) {
       const value = values[i];
-      const whole = !(labels === "index" || lossType(spec) === "hinge") || Number.isInteger(value);
-      if (!whole || value < legal[0] || value > legal[1]) {
-        throw bad("data.y", `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
+      if ((classes && !Number.isInteger(value)) || value < legal[0] || value > legal[1]) {
+        throw bad("data.y", `value ${i} from row ${firstRow} is ${value}; legal: ${labels === "index" ? "class numbers" : classes ? "whole numbers" : "numbers"} from ${legal[0]} to ${legal[1]}`);
       }
     }
   };

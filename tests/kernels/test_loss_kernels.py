@@ -125,7 +125,7 @@ def test_targets_of_hinge(browser_page: BrowserPage):
     first, second = (browser_page.call(ENGINE, "run", spec, x, t) for t in (y, 2 * y - 1))
     assert first["history"] == second["history"]
     assert "val_accuracy" in first["history"][-1]
-    with pytest.raises(PageError, match="is 0.5; legal: numbers from -1 to 1"):
+    with pytest.raises(PageError, match="is 0.5; legal: whole numbers from -1 to 1"):
         browser_page.call(ENGINE, "run", spec, x, 0.5 * y)
 
 

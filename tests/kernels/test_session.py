@@ -157,12 +157,21 @@ def test_foreign_checkpoints_are_refused(browser_page: BrowserPage):
         "a shape is wrong": safetensors.numpy.save(reshaped, metadata),
         "no step": safetensors.numpy.save(tensors, metadata | {"step": "soon"}),
         "beyond the end": safetensors.numpy.save(tensors, metadata | {"step": "31"}),
+        "weights alone": safetensors.numpy.save({"dense_1.bias": tensors["dense_1.bias"]}),
+        "no set-up": safetensors.numpy.save(tensors, metadata | {"spec": "?"}),
+    }
+    told = {
+        "another model": "other than in this session: model",
+        "another seed": "other than in this session: train",
+        "another optimizer": "other than in this session: optimizer",
+        "weights alone": "it is a file of weights or of other tensors",
     }
     for why, file in foreign.items():
         call = ("restore", np.frombuffer(file, np.uint8))
         outcome = browser_page.call(PAGE, "refused", spec, X, Y, call)
         assert outcome["error"] is not None, why
         assert outcome["error"]["code"] == "data_invalid", why
+        assert told.get(why, "") in outcome["error"]["message"], why
         assert outcome["before"].tobytes() == outcome["after"].tobytes() == own, why
 
 
@@ -425,7 +434,9 @@ def test_a_throwing_callback_ends_the_run(browser_page: BrowserPage):
 @pytest.mark.parametrize("thread", ["worker", "inline"])
 def test_a_session_disposed_at_work_harms_no_other(browser_page: BrowserPage, thread: str):
     """Its call is told, and draws nothing without its textures: that would be an error of whoever calls next on the engine."""
-    got = browser_page.call(PAGE, "disposedAtWork", mlp(SIZES, LOSS, steps=1_000_000), X, Y, {"thread": thread})
+    got = browser_page.call(
+        PAGE, "disposedAtWork", mlp(SIZES, LOSS, steps=1_000_000), X, Y, {"thread": thread}
+    )
     assert got["codes"][0] == "disposed"
     assert got["codes"][1] in ("disposed", None)  # unless it was done before
     stayed, anew = got["weights"]
