@@ -174,6 +174,9 @@ export function inputCheck(field, vocabulary) {
   return (firstRow, values) => checks.forEach((check) => check(firstRow, values));
 }
 
+/** By which probabilities of a row may miss 1, as the service has it. */
+const MOST_OFF_ONE = 1e-5;
+
 /**
  * A check of targets.
  * @param {any} spec @param {"index"|"values"} labels @param {number} outputs
@@ -183,8 +186,14 @@ export function targetCheck(spec, labels, outputs) {
   const classes = labels === "index" || lossType(spec) === "hinge";
   const legal = labels === "index" ? [0, outputs - 1] : losses[lossType(spec)].range;
   const finite = finiteCheck("data.y");
+  const distributions = labels === "values" && lossType(spec) === "softmax_cross_entropy";
   return (firstRow, values) => {
     finite(firstRow, values);
+    for (let i = 0; distributions && i < values.length; i += outputs) {
+      let sum = 0;
+      for (let n = 0; n < outputs; n++) sum += values[i + n];
+      if (Math.abs(sum - 1) > MOST_OFF_ONE) throw bad("data.y", `row ${firstRow + i / outputs} sums to ${sum}; legal: probabilities that sum to 1, or a class number a row`);
+    }
     for (let i = 0; legal && i < values.length; i++) {
       const value = values[i];
       if ((classes && !Number.isInteger(value)) || value < legal[0] || value > legal[1]) {

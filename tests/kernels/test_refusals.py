@@ -50,6 +50,7 @@ BAD_DATA: list[tuple[str, Spec, Any, Any, str, str, str]] = [
     ("outputs", {}, X, np.zeros((20, 2), np.float32), "data_invalid", "data.y", r"needs \[20\] class numbers or \[20, 3\]"),
     ("values", {}, {"shape": [20, 4], "data": [1.0] * 79}, Y, "data_invalid", "data.x", "has 79 values; .* needs 80"),
     ("nothing", {}, None, Y, "data_invalid", "data.x", r"must be \{shape, data\}"),
+    ("no probabilities", {}, X, np.full((20, 3), 0.3, np.float32), "data_invalid", "data.y", "row 0 sums to 0.9"),
     ("bce", {"loss": "bce"}, X, np.full((20, 3), 1.5, np.float32), "data_invalid", "data.y", "is 1.5; legal: numbers from 0 to 1"),
     ("mse", {"loss": "mse", "metrics": []}, X, np.full((20, 3), np.inf, np.float32), "data_invalid", "data.y", "is Infinity"),
     ("batch", {"train": {"steps": 1, "batch_size": 21}}, X, Y, "spec_invalid", "train.batch_size", "21 is more than the 20"),
