@@ -132,6 +132,7 @@ class Foreman(threading.Thread):
             self._spare = self._start_runner()
         spare = self._spare
         if not spare.settled():
+            self._touch_now_and_then()
             return None
         if spare.fault is not None:
             self._drop_spare()
@@ -241,7 +242,7 @@ class Foreman(threading.Thread):
         self._touch_now_and_then()
 
     def _start_runner(self) -> RunnerProcess:
-        return RunnerProcess(self._profiles, self._wake.set)
+        return RunnerProcess(self._profiles, self._wake.set, silence_s=self._settings.start_s)
 
     def _drop_spare(self) -> None:
         if self._spare is not None:

@@ -1,7 +1,8 @@
 """The killable process of one attempt: opens a proved browser ahead, waits for its claim on stdin, serves it, reports.
 
 Started as `python -m worker.runner PROFILE`. Lines of JSON come in: a claim, then perhaps a cancellation; end of file
-means stop. Lines of JSON go out: `ready` or `unfit`, then `progress`, and at the end `saved`, `failed` or `fenced`.
+means stop. Lines of JSON go out: `progress` while it starts, `ready` or `unfit`, then `progress` of its claim, and at the
+end `saved`, `failed` or `fenced`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _MAX_LINE_BYTES = 64 << 20
 _START_S = 10.0  # for the page to accept a job
 _CANCEL_S = 2.0
 _KEEP_S = 2.0  # for the page's last lines to be stored
+_BEAT_S = 1.0  # while it starts: Chromium may take its deadline for each recipe, a frozen runner is silent
 _PROGRESS_S = 0.2  # signs of life need not come oftener
 
 
@@ -95,6 +97,7 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
     db = Database(settings.database)
     recorder = Recorder(db, reporter.emit, allow_software=settings.allow_software)
     with PageServer(find_engine(), recorder) as server:
+        beating = asyncio.create_task(_beat(reporter))
         try:
             chromium = find_chromium(settings.chromium, settings.chromium_user, nice=settings.chromium_nice)
             recipes = recipes_for(
@@ -106,6 +109,8 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
         except EnvironmentFault as fault:
             reporter.emit("unfit", cause=fault.cause, message=str(fault))
             return
+        finally:
+            beating.cancel()
         try:
             reporter.emit("ready", proof=proof.as_dict(), browser_session=browser.session_id)
             serving = asyncio.create_task(serve(browser, recorder, lines, reporter))
@@ -120,6 +125,13 @@ async def run(settings: Settings, profile: Path, reporter: Reporter) -> None:
         finally:
             await browser.stop()
     db.close()
+
+
+async def _beat(reporter: Reporter) -> None:
+    """Give signs of life until cancelled."""
+    while True:
+        reporter.emit("progress")
+        await asyncio.sleep(_BEAT_S)
 
 
 async def serve(

@@ -9,10 +9,12 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from texelgrad.domain import Cause
 from texelgrad.processes import DIE_WITH_PARENT, end_session
 from texelgrad.repository import Claim
 from worker.profiles import ProfileFolder
@@ -28,11 +30,15 @@ Event = dict[str, Any]
 class RunnerProcess:
     """Starts at once; `stop` must follow. The thread that makes it must live as long as it does (pdeathsig)."""
 
-    def __init__(self, profiles: Path, on_event: Callable[[], None]) -> None:
-        """`on_event` is called, from another thread, after each event has been queued."""
+    def __init__(self, profiles: Path, on_event: Callable[[], None], *, silence_s: float) -> None:
+        """`on_event` is called, from another thread, after each event has been queued.
+
+        One that says nothing for `silence_s` seconds before it is ready never will be: it is frozen, say.
+        """
         self.proof: dict[str, Any] | None = None  # once it is ready
         self.fault: Event | None = None  # why it will never be
         self._on_event = on_event
+        self._silence_s = silence_s
         self._events: queue.Queue[Event] = queue.Queue()
         self._browser_session: int | None = None
         self._folder = ProfileFolder(profiles)
@@ -43,6 +49,7 @@ class RunnerProcess:
             cwd=_PROJECT,
             start_new_session=True,
         )
+        self._heard_s = time.monotonic()
         threading.Thread(target=self._read, name="runner-events", daemon=True).start()
 
     @property
@@ -51,7 +58,7 @@ class RunnerProcess:
         return self._process.pid
 
     def settled(self) -> bool:
-        """Whether it has said that it is ready, or that it never will be (see `proof` and `fault`)."""
+        """Whether it is ready, or never will be (see `proof` and `fault`): it said so, or has been silent for too long."""
         while self.fault is None:
             try:
                 event = self._events.get_nowait()
@@ -61,6 +68,9 @@ class RunnerProcess:
                 self.proof, self._browser_session = event["proof"], event["browser_session"]
             elif event["event"] in ("unfit", "failed", "died"):
                 self.proof, self.fault = None, event
+        if self.proof is None and self.fault is None and time.monotonic() - self._heard_s > self._silence_s:
+            message = f"the runner said nothing for {self._silence_s:g} s while it started"
+            self.fault = {"event": "silent", "cause": Cause.STALLED, "message": message}
         return self.proof is not None or self.fault is not None
 
     def serve(self, claim: Claim) -> None:
@@ -108,5 +118,6 @@ class RunnerProcess:
         self._post({"event": "died", "message": f"the runner ended with status {status}"})
 
     def _post(self, event: Event) -> None:
+        self._heard_s = time.monotonic()
         self._events.put(event)
         self._on_event()
