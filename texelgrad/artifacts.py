@@ -174,6 +174,12 @@ def is_intact(session: Session, artifact_id: str, each_chunk: Callable[[], objec
     return digest.hexdigest() == session.get_one(Artifact, artifact_id).sha256
 
 
+def check_intact(session: Session, artifact_id: str) -> None:
+    """Raises Damaged where the bytes are no longer those that were stored."""
+    if not is_intact(session, artifact_id):
+        raise Damaged(f"the stored file {artifact_id} is damaged: it has not the SHA-256 of what was stored")
+
+
 def read_all(session: Session, artifact_id: str) -> bytes:
     """The whole artifact in memory."""
     return b"".join(open_range(session, artifact_id))

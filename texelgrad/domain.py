@@ -104,6 +104,7 @@ class Cause(StrEnum):
     WORKER_DIED = "worker_died"
     NO_STORAGE = "no_storage"
     CHECKPOINT_DAMAGED = "checkpoint_damaged"
+    WEIGHTS_DAMAGED = "weights_damaged"
     NO_BROWSER = "no_browser"
     NO_RENDERER = "no_renderer"
     WORKER_STOPPED = "worker_stopped"
@@ -130,6 +131,7 @@ POLICIES: Mapping[Cause, Policy] = {
     Cause.WORKER_DIED: Policy.RETRY,
     Cause.NO_STORAGE: Policy.ENVIRONMENT,
     Cause.CHECKPOINT_DAMAGED: Policy.ENVIRONMENT,
+    Cause.WEIGHTS_DAMAGED: Policy.FAIL,
     Cause.NO_BROWSER: Policy.ENVIRONMENT,
     Cause.NO_RENDERER: Policy.ENVIRONMENT,
     Cause.WORKER_STOPPED: Policy.ENVIRONMENT,

@@ -74,7 +74,7 @@ SUFFIXES = {"tfjs": "tfjs.zip"}
 def weights_artifact(db: Database, attempt_id: str, spec: dict[str, Any], format_name: str) -> Artifact:
     """The attempt's weights in one of FORMATS, of the job's spec; raises NotFound where it has none.
 
-    Raises Invalid where the format has no form of a layer.
+    Raises Invalid where the format has no form of a layer, Damaged where what it would be made from is not what was stored.
     """
     return _derived(db, attempt_id, "weights", spec, format_name, _MAKERS)
 

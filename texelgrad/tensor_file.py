@@ -24,9 +24,10 @@ _DTYPES = {"F32": "<f4", "F64": "<f8"}  # what pages write
 
 @contextmanager
 def opened_tensors(db: Database, artifact_id: str) -> Generator[dict[str, NDArray[Any]]]:
-    """The tensors of an artifact, mapped from a temporary file that lasts as long as this."""
+    """The tensors of an artifact, mapped from a temporary file that lasts as long as this; raises Damaged."""
     with tempfile.TemporaryFile() as file:
         with db.read() as session:
+            artifacts.check_intact(session, artifact_id)
             for piece in artifacts.open_range(session, artifact_id):
                 file.write(piece)
         file.seek(0)

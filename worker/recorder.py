@@ -116,6 +116,7 @@ class Recorder(AttemptPort):
         artifact_id = self._claimed().weights_artifact_id
         if artifact_id is None:
             raise KeyError("initial")
+        self._check_initial(artifact_id)
         return self._read(artifact_id, 0, None)
 
     @override
@@ -209,6 +210,15 @@ class Recorder(AttemptPort):
         message = f"the checkpoint of step {resume.step} has not the SHA-256 of what was stored: it is not used again"
         self._emit("failed", code=Cause.CHECKPOINT_DAMAGED, message=message, failure={})
         raise KeyError("resume")
+
+    def _check_initial(self, artifact_id: str) -> None:
+        """End the attempt, and the job, where the weights are damaged: there are no others. Raises KeyError then."""
+        with self._guarded(), self._db.read() as session:
+            if artifacts.is_intact(session, artifact_id, lambda: self._emit("progress")):
+                return
+        message = f"the weights to begin with, {artifact_id}, have not the SHA-256 of what was stored"
+        self._emit("failed", code=Cause.WEIGHTS_DAMAGED, message=message, failure={})
+        raise KeyError("initial")
 
     def _read_resume(self, artifact_id: str) -> Iterator[bytes]:
         start = b""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
 from texelgrad import artifacts, repository
 from texelgrad.datasets import normalise
 from texelgrad.db import Database
 from texelgrad.errors import Fenced
-from texelgrad.models import Artifact, Attempt, Job
+from texelgrad.models import Artifact, ArtifactChunk, Attempt, Job
 from texelgrad.repository import Claim, logs
 from texelgrad.store import store_dataset
 from worker.port import Metrics
@@ -93,6 +95,22 @@ def test_the_job_and_its_data(recorder: Recorder, claimed: Claim):
     assert b"".join(recorder.open_data("x", 5, 17)) == X.tobytes()[5:17]
     with pytest.raises(KeyError):
         recorder.open_resume()
+
+
+def test_damaged_weights_are_not_begun_with(db: Database, claimed: Claim, events: Events):
+    """They are handed out as long as they are what was stored; then the attempt fails, and says why."""
+    weights = artifacts.write_pieces(db, OWNER, "uploaded_weights", [b"weights"])
+    recorder = Recorder(db, events, allow_software=True)
+    recorder.begin(replace(claimed, weights_artifact_id=weights))
+    assert b"".join(recorder.open_initial()) == b"weights"
+    with db.write() as session:
+        session.execute(
+            update(ArtifactChunk).where(ArtifactChunk.artifact_id == weights).values(data=b"WEIGHTS")
+        )
+    with pytest.raises(KeyError):
+        recorder.open_initial()
+    assert (events.last()["event"], events.last()["code"]) == ("failed", "weights_damaged")
+    assert weights in events.last()["message"]
 
 
 def test_points_bring_the_attempt_to_training(db: Database, recorder: Recorder, claimed: Claim):

@@ -19,8 +19,8 @@ from sqlalchemy import select
 
 from texelgrad.config import Settings
 from texelgrad.db import Database
-from texelgrad.exports import predictions_artifact, weights_artifact
-from texelgrad.models import Artifact
+from texelgrad.exports import FORMATS, predictions_artifact, weights_artifact
+from texelgrad.models import Artifact, ArtifactChunk
 
 from .http import fields, http_client, post_job
 from .steps import advance, claim, finish, succeed, write_artifact
@@ -63,6 +63,20 @@ def test_derived_formats(client: FlaskClient, db: Database):
     with zipfile.ZipFile(io.BytesIO(answers["tfjs"][0].data)) as archive:
         assert archive.namelist() == ["model.json", "group1-shard1of1.bin"]
         assert np.frombuffer(archive.read("group1-shard1of1.bin"), "<f4").tolist() == [2, -3, 0.5]
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_damaged_weights_are_told(client: FlaskClient, db: Database, format_name: str):
+    """Neither the file nor what is made from it is given out; also not in part."""
+    job = post_job(client)
+    succeed(db, claim(db), save(WEIGHTS))
+    with db.write() as session:
+        for chunk in session.scalars(select(ArtifactChunk)):
+            chunk.data = chunk.data[:-1] + b"?"
+    for headers in ({}, {"Range": "bytes=0-9"}):
+        answer = client.get(f"/v1/jobs/{job['id']}/weights?format={format_name}", headers=headers)
+        assert (answer.status_code, answer.get_json()["code"]) == (500, "damaged")
+        assert "SHA-256" in answer.get_json()["detail"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
