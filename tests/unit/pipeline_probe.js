@@ -53,7 +53,7 @@ export async function trained({ ms, chunks: count, broken = false, fails = false
       if (fails && this.asked++ > 0) throw new EngineError("gl_error", "a draw failed");
     },
   };
-  const session = /** @type {any} */ ({ device, executable: { compileRest() {} }, pipeline, progress, timings: { firstStepMs: 0 } });
+  const session = /** @type {any} */ ({ device, executable: { compileRest() {} }, pipeline, progress, timings: { firstStepMs: 0 }, disposed: false, goesOn() {} });
   const error = await train(session, count, {}).then(() => null, ({ code }) => code);
   return { adapted, error };
 }
