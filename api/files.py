@@ -24,9 +24,7 @@ from texelgrad.times import time_text
 
 routes = Routes("files")
 _MEMORY_BYTES = 8 << 20
-_CHECKED_BYTES = (
-    8 << 20
-)  # files up to this are read and checked before the answer begins, which can't be taken back
+_CHECKED_BYTES = 8 << 20  # files up to this are checked before the answer begins, which can't be taken back
 
 
 @routes.get("/jobs/<job_id>/weights", "Trained weights of a job")

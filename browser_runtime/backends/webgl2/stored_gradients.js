@@ -14,14 +14,14 @@ import { layoutInParts, matrixOf, rowsPerFragment } from "./layout.js";
 const FETCHES_WORTH_A_DRAW = 100_000;
 const FETCHES_WORTH_A_STORE = 10;
 
-/** @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient @returns {Layout} of one, where parts of it are stored */
-function partLayout(lowering, { ops: [{ outputs }] }) {
-  const { shape, bias } = lowering.tensor(outputs.dw);
+/** @param {Lowering} lowering @param {string} gradient of weights @returns {Layout} of one, where parts of it are stored */
+export function partLayout(lowering, gradient) {
+  const { shape, bias } = lowering.tensor(gradient);
   return lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
 }
 
 /** Into how many parts the sum over the batch is split. @param {Lowering} lowering @param {Group} group of a dense layer's weight gradient */
-export const partsOf = (lowering, group) => partsFor(lowering.wanted.parts, lowering.batchRows, partLayout(lowering, group).texels);
+export const partsOf = (lowering, group) => partsFor(lowering.wanted.parts, lowering.batchRows, partLayout(lowering, group.ops[0].outputs.dw).texels);
 
 /**
  * How a weight gradient whose update is fused with it is stored: with as many rows a fragment as there are render targets, where the update has fewer.
@@ -55,7 +55,8 @@ export function gradientsInParts(lowering) {
   lowering.phase.groups.forEach((group, i) => {
     const { kernel, ops } = group;
     const parts = kernel === "affine_grad_weights" && ops.some(({ type }) => type === "update") ? partsOf(lowering, group) : 1;
-    if (parts > 1) runs[runs.length - 1].push({ group: i, name: ops[0].outputs.dw, layout: layoutInParts(partLayout(lowering, group), parts, lowering.arena.maxSize) });
+    const name = ops[0].outputs.dw;
+    if (parts > 1) runs[runs.length - 1].push({ group: i, name, layout: layoutInParts(partLayout(lowering, name), parts, lowering.arena.maxSize) });
     else if (runs[runs.length - 1].length > 0) runs.push([]);
   });
   return runs.filter(({ length }) => length > 1);

@@ -1,5 +1,6 @@
 // Gradients of weights as long sums, which several fragments share, and what adds their parts.
-import { layoutInParts, matrixOf, rowsPerFragment } from "../layout.js";
+import { layoutInParts } from "../layout.js";
+import { partLayout } from "../stored_gradients.js";
 import { find, MAX_TRIPS } from "./common.js";
 import { updateParts } from "./update.js";
 
@@ -25,8 +26,7 @@ const TRIPS_OF_PART = 8;
  */
 export function gradientInParts(lowering, group, { kernel, gradient, share, defines, reads }) {
   const fused = find(group, "update");
-  const { shape, bias } = lowering.tensor(gradient);
-  const one = lowering.measure({ ...matrixOf(shape), layers: rowsPerFragment(4, lowering.maxDrawBuffers), bias });
+  const one = partLayout(lowering, gradient);
   const { parts, trips, defines: shared } = share(one);
   const alone = !fused && parts === 1;
   const name = alone ? gradient : lowering.scratch(fused ? gradient : `parts of ${gradient}`, layoutInParts(one, parts, lowering.arena.maxSize)).name;
