@@ -18,11 +18,18 @@ const rangesOf = ({ rows }) => (rows ?? []).map((item) => (typeof item === "numb
 /** Whether the split needs the class of each row. @param {any} spec */
 export const isStratified = (spec) => validationOf(spec).stratify;
 
+/** The least fraction that keeps a row, in millionths, as the service says it. @param {number} rows at least 2 */
+function leastShare(rows) {
+  let part = Math.floor(1e6 / rows);
+  while (rows * (part / 1e6) < 1) part++;
+  return part / 1e6;
+}
+
 /**
  * How many rows train and how many validate: nothing depends on what is in them.
  * @param {any} spec @param {number} rows
  * @returns {{train: number, validation: number}}
- * @throws {EngineError} data_invalid where a named row does not exist, or none is left to train on
+ * @throws {EngineError} data_invalid where a named row does not exist, none is left to train on, or a fraction keeps none for validation
  */
 export function splitSizes(spec, rows) {
   const validation = validationOf(spec);
@@ -31,6 +38,10 @@ export function splitSizes(spec, rows) {
   if (outside >= 0) throw bad(`rows.${outside}`, `names row ${ranges[outside][1] - 1} of ${rows}; legal: 0 to ${rows - 1}`);
   const kept = validation.rows ? ranges.reduce((sum, [first, stop]) => sum + stop - first, 0) : Math.floor(rows * validation.fraction);
   if (kept >= rows) throw bad(validation.rows ? "rows" : "fraction", `${validation.rows ? kept : validation.fraction} of ${rows} rows leaves none to train on`);
+  if (kept === 0 && validation.fraction > 0) {
+    const legal = rows > 1 ? `0, or at least ${leastShare(rows)}` : "0";
+    throw bad("fraction", `keeps none of ${rows} rows for validation: ${rows} * ${validation.fraction} is below 1; legal: ${legal}`);
+  }
   return { train: rows - kept, validation: kept };
 }
 

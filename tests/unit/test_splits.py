@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from texelgrad.errors import Invalid
@@ -53,6 +53,7 @@ def both(validation: Spec, y: Any, seed: int = 7) -> tuple[list[int], list[int]]
 def test_fractions(rows: int, fraction: float, seed: int, stratify: bool, skew: float):
     """floor(rows * fraction) validate, each row is taken once, and each class gives its share, rounded down or up."""
     y = (3 * np.random.default_rng(rows).random(rows) ** skew).astype(np.int32)
+    assume(fraction == 0 or rows * fraction >= 1)
     stratify = stratify and fraction > 0
     train, kept = both({"fraction": fraction, "stratify": stratify}, y, seed)
     assert len(kept) == int(rows * fraction)
@@ -110,6 +111,22 @@ def test_rows_that_the_data_lacks(validation: Spec, field: str, legal: str):
     assert (theirs["code"], theirs["field"]) == ("data_invalid", field)
     (fault,) = data_faults(dict(parse_spec(spec_for(validation))), {"x": info(10, 2), "y": info(10)})
     assert (fault.field, fault.legal) == (field, legal)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fraction", "legal"),
+    [(10, 0.05, "0, or at least 0.1"), (3, 0.25, "0, or at least 0.333334"), (49, 0.02, "0, or at least 0.020409"), (1, 0.5, "0")],
+)  # fmt: skip
+def test_fractions_that_keep_no_row(rows: int, fraction: float, legal: str):
+    """Refused alike, with the least that keeps one; at that, one is kept."""
+    spec = spec_for({"fraction": fraction})
+    theirs = call(PROBE, "splitOf", spec, np.zeros(rows, np.int32), "index", 3)["error"]
+    (fault,) = data_faults(dict(parse_spec(spec)), {"x": info(rows, 2), "y": info(rows)})
+    assert (theirs["code"], theirs["field"]) == ("data_invalid", fault.field)
+    assert theirs["message"] == f"{fault.field}: {fault.message}; legal: {fault.legal}"
+    assert fault.legal == legal
+    if rows > 1:
+        assert len(both({"fraction": float(legal.rsplit(maxsplit=1)[-1])}, np.zeros(rows, np.int32))[1]) == 1
 
 
 @pytest.mark.parametrize(
