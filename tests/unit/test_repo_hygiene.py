@@ -103,6 +103,14 @@ def test_what_documented_commands_write_is_ignored():
     assert set(ignored) == written | named_by_the_service
 
 
+def test_what_git_ignores_stays_out_of_images():
+    """Docker counts a pattern from the top of the repository, git one without a slash before its end from anywhere."""
+    lines = [(ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore")]
+    by_git, by_docker = ([line for line in each if line and not line.startswith("#")] for each in lines)
+    anywhere = [pattern if "/" in pattern.rstrip("/") else f"**/{pattern}" for pattern in by_git]
+    assert by_docker == [".git", *(pattern.strip("/") for pattern in anywhere)]
+
+
 def test_the_path_check_sees_what_it_should():
     """Paths of people are found; addresses, relative paths and system folders are not."""
     for bad in ("cd /ho" + "me/ada/texelgrad", '"/ro' + 'ot/.cache"', "=/wor" + "k/main"):
