@@ -25,7 +25,7 @@ export { FIRST_LOSSES } from "./train/progress.js";
 
 /**
  * @typedef {object} SessionOptions
- * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...shape], by name where the model has several, and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece, or at an address
+ * @property {Data} [data] left out where the spec has `predict`: inputs [rows, ...shape], by name where the model has several, and targets: class numbers [rows], or values [rows, outputs]; where rows count differently, `weight` [rows], numbers of at least 0; in memory, read piece by piece by `read(start, count)`, which gives `count` rows from row `start` on, or at an address
  * @property {"auto"|"webgl2"} [backend] overrides the spec's
  * @property {Weights|Uint8Array} [initialWeights] instead of those that the seed gives, also as a safetensors file; with `fine_tune` only for its layers; needed where the spec has `predict`, or `fine_tune` and nothing is restored
  * @property {boolean} [allowSoftware] default: the spec's allow_software, or true: a renderer that draws on the CPU is used, and named in the record

@@ -48,7 +48,7 @@ export function checkData(input, data) {
 /** What the three kinds of source have besides their shape: how it is checked, and what it must be. @type {Record<string, {is: (value: any) => boolean, legal: string}>} */
 const SOURCES = {
   data: { is: (value) => typeof value === "object" && Number.isInteger(value?.length) && typeof value[0] !== "bigint", legal: "an array of numbers" },
-  read: { is: (value) => typeof value === "function", legal: "a function of (start, count)" },
+  read: { is: (value) => typeof value === "function", legal: "a function of (start, count), both in rows" },
   url: { is: isAddress, legal: "an address, as a string or a URL" },
 };
 const AT_URL = ["shape", "dtype", "url", "field"];

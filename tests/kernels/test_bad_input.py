@@ -55,7 +55,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     "compile: x.data null": ("data_invalid", "data.x", "its data is null" + NUMBERS),
     "compile: x.data with null": ("data_invalid", "data.x", "rows 0 to 19: value 0 is null; legal: numbers"),
     "compile: x.data bigints": ("data_invalid", "data.x", "its data is BigInt64Array" + NUMBERS),
-    "compile: x.read 5": ("data_invalid", "data.x", "its read is 5; legal: a function of (start, count)"),
+    "compile: x.read 5": ("data_invalid", "data.x", "its read is 5; legal: a function of (start, count), both in rows"),
     "compile: x.read gives nothing": ("data_invalid", "data.x", "0 values came for rows 0 to 19; needed: 80, 4 a row"),
     "compile: x.read gives text": ("data_invalid", "data.x", 'read(0, 20) failed: value 0 is "1"; legal: numbers'),
     "compile: x.read gives bigints": ("data_invalid", "data.x", "read(0, 20) failed: value 0 is 0n; legal: numbers"),
