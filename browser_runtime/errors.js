@@ -33,11 +33,24 @@ export function shown(value) {
   if (Array.isArray(value) && value.length > LONG) return `${value.length} values`;
   if (!Array.isArray(value) && !isObject(value)) return kindOf(value);
   try {
-    return cut(JSON.stringify(value, (_, part) => (isBare(part) ? part : shown(part))));
+    return cut(inJson(value));
   } catch {
     return kindOf(value); // it holds itself
   }
 }
+
+/** A value as plain JSON: where JSON has none, or null as for NaN, the text that messages show. @param {unknown} value @returns {unknown} */
+export function plain(value) {
+  if (value === undefined) return undefined; // nothing was given
+  try {
+    return JSON.parse(inJson(value));
+  } catch {
+    return shown(value);
+  }
+}
+
+/** @param {unknown} value @returns {string} @throws {TypeError} where it holds itself */
+const inJson = (value) => JSON.stringify(value, (_, part) => (isBare(part) ? part : shown(part)));
 
 /** Whether it is an object of fields: neither an array nor a map, promise, typed array or the like. @param {any} value @returns {boolean} */
 export const isObject = (value) => Object.prototype.toString.call(value) === "[object Object]";

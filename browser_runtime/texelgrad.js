@@ -1,7 +1,7 @@
 // texelgrad: the public module. GL runs in a Worker, so that the page that trains stays responsive; without OffscreenCanvas, or inside a
 // Worker already, it runs here.
 import { EngineError, isObject, shown } from "./errors.js";
-import { checkMeasured, validatePageSpec } from "./nn/spec_page.js";
+import { validatePageSpec } from "./nn/spec_page.js";
 import { checkOptions, OPTIONS } from "./train/options.js";
 import { FIRST_LOSSES } from "./train/progress.js";
 import { connect } from "./train/remote.js";
@@ -61,11 +61,12 @@ function bundleAt(shaderUrl) {
   }
 }
 
-/** The engine, and the spec with what the options say of it; checked while the engine starts. @param {any} spec @param {CompileOptions} options */
-function begin(spec, options) {
+/** The engine, and the spec with what the options say of it; checked while the engine starts.
+ * @param {any} spec @param {CompileOptions} options @param {{measures?: boolean}} [call] see validatePageSpec() */
+function begin(spec, options, call) {
   const engine = engineFor(options);
   const { backend } = options;
-  return { engine, validated: validatePageSpec(backend && isObject(spec) ? { ...spec, backend } : spec) };
+  return { engine, validated: validatePageSpec(backend && isObject(spec) ? { ...spec, backend } : spec, call) };
 }
 
 /** @param {ReturnType<typeof begin>} begun @param {CompileOptions} options */
@@ -105,9 +106,7 @@ export async function compile(spec, options = {}) {
 export async function train(spec, data, options = {}) {
   checkOptions(options, OPTIONS.train);
   const { onTelemetry, ...rest } = options;
-  const begun = begin(spec, rest);
-  checkMeasured(begun.validated);
-  const session = await sessionOn(begun, { ...rest, data });
+  const session = await sessionOn(begin(spec, rest, { measures: true }), { ...rest, data });
   try {
     /** @type {Point[]} */
     const history = [];

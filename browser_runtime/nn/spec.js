@@ -1,6 +1,6 @@
 // The job spec in the page: checked against the one schema (spec_schema.js, made from texelgrad/spec.py), defaults filled in.
 // Interprets the part of JSON Schema that pydantic writes; a keyword that it does not know is an error, not a pass.
-import { EngineError, isObject, shown } from "../errors.js";
+import { EngineError, isObject, plain, shown } from "../errors.js";
 import { RELU_LIKE } from "./activations.js";
 import { size } from "./graph.js";
 import { MAX_ORTHOGONAL } from "./initializers.js";
@@ -132,20 +132,35 @@ function checkTagged(schema, value, field, faults) {
 /**
  * @param {any} input a job spec as the user wrote it
  * @returns {any} a checked copy with all defaults filled in
- * @throws {EngineError} spec_invalid; `field` is the first fault's, `detail.faults` holds them all
+ * @throws {EngineError} spec_invalid, as refuse() does
  */
 export function validateSpec(input) {
+  const { spec, faults } = checkSpec(input);
+  refuse(faults);
+  return spec;
+}
+
+/**
+ * @param {any} input a job spec as the user wrote it
+ * @returns {{spec: any, faults: Fault[]}} a copy with all defaults filled in, and what is wrong with it
+ * @throws {EngineError} spec_invalid where it is no object
+ */
+export function checkSpec(input) {
   /** @type {Fault[]} */
   const faults = [];
   if (!isObject(input)) throw new EngineError("spec_invalid", `the spec must be an object, not ${shown(input)}`, { field: "" });
   const spec = check(specSchema, input, "", faults);
   if (faults.length === 0) betweenFields(spec, faults);
   if (faults.length === 0) betweenShapes(spec, faults);
-  if (faults.length > 0) {
-    const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${shown(value)}`}`).join("; ");
-    throw new EngineError("spec_invalid", message, { field: faults[0].field, detail: { faults } });
-  }
-  return spec;
+  return { spec, faults };
+}
+
+/** @param {Fault[]} faults @throws {EngineError} spec_invalid where there are some; `field` is the first one's, `detail.faults` holds them all */
+export function refuse(faults) {
+  if (faults.length === 0) return;
+  const message = faults.map(({ field, value, message: m }) => `${field}: ${m}${value === undefined ? "" : `, not ${shown(value)}`}`).join("; ");
+  const detail = { faults: faults.map(({ value, ...fault }) => ({ ...fault, value: plain(value) })) };
+  throw new EngineError("spec_invalid", message, { field: faults[0].field, detail });
 }
 
 /** What no field shows alone; the same as _between_fields of texelgrad/spec.py. @param {any} spec @param {Fault[]} faults */

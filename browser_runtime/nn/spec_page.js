@@ -1,7 +1,8 @@
 // The spec of a page: what asks the service for something that a page does not do by itself is refused there, with what a page does instead.
-import { EngineError, shown } from "../errors.js";
 import { metricsOf } from "./metrics.js";
-import { validateSpec } from "./spec.js";
+import { checkSpec, refuse } from "./spec.js";
+
+/** @import { Fault } from "./spec.js" */
 
 /** What only the service sees to, null where it is left out; and what a page does instead. */
 const OF_THE_SERVICE = [
@@ -11,20 +12,20 @@ const OF_THE_SERVICE = [
   { section: null, name: "deadline", instead: "only the service has a queue to wait in; a page begins at once" },
 ];
 
-/** @param {any} spec validated @param {string|null} section @returns {any} */
-const at = (spec, section) => (section ? spec[section] : spec);
-
 /**
- * @param {any} input a job spec as the page wrote it
+ * @param {any} input a job spec as the page wrote it @param {{measures?: boolean}} [call] whether it measures the spec's metrics on no rows but those of the spec
  * @returns {any} a checked copy with all defaults filled in
  * @throws {EngineError} spec_invalid, as validateSpec(), and where something in it would be ignored
  */
-export function validatePageSpec(input) {
-  const spec = validateSpec(input);
+export function validatePageSpec(input, { measures = false } = {}) {
+  const { spec, faults } = checkSpec(input);
+  const unmeasured = measures && faults.length === 0 ? unmeasuredFaults(spec) : [];
   for (const { section, name, instead } of OF_THE_SERVICE) {
-    const value = at(spec, section)[name];
-    if (value !== null) throw ignored(section ? `${section}.${name}` : name, value, instead);
+    const [value, field] = section ? [input[section]?.[name], `${section}.${name}`] : [input[name], name];
+    const ignored = (value ?? null) !== null && !faults.some((fault) => fault.field === field);
+    if (ignored) faults.push({ field, value, message: `${instead}; legal here: null` });
   }
+  refuse([...faults, ...unmeasured]);
   return spec;
 }
 
@@ -38,13 +39,10 @@ export function withoutTheServices(spec) {
   return left;
 }
 
-/** Metrics that a run without validation rows would never measure. @param {any} spec validated @throws {EngineError} spec_invalid */
-export function checkMeasured(spec) {
+/** Metrics that a run without validation rows would never measure. @param {any} spec validated @returns {Fault[]} */
+function unmeasuredFaults(spec) {
   const { fraction, rows } = spec.data.validation;
-  if (spec.metrics.length === 0 || fraction > 0 || rows !== null) return;
-  const names = metricsOf(spec).map(({ type }) => type);
-  throw ignored("metrics", names, "are measured on validation rows, and there are none; give data.validation, or take compile() and evaluate({x, y})");
+  if (spec.metrics.length === 0 || fraction > 0 || rows !== null) return [];
+  const message = "are measured on validation rows, and there are none; give data.validation, or take compile() and evaluate({x, y}); legal here: none";
+  return [{ field: "metrics", value: metricsOf(spec).map(({ type }) => type), message }];
 }
-
-/** @param {string} field @param {unknown} value @param {string} instead */
-const ignored = (field, value, instead) => new EngineError("spec_invalid", `${field}: ${instead}; legal here: ${Array.isArray(value) ? "none" : "null"}, not ${shown(value)}`, { field });

@@ -190,7 +190,7 @@ def test_what_only_the_service_does_is_refused(
 ):
     """With what a page does instead."""
     section, _, name = field.rpartition(".")
-    spec = SPEC | ({section: {name: value}} if section else {name: value})
+    spec = SPEC | {"metrics": []} | ({section: {name: value}} if section else {name: value})
     check(browser_page.call(PAGE, "ofSpec", spec, DATA, method), "spec_invalid", field, "only the service ")
     assert instead in browser_page.call(PAGE, "ofSpec", spec, DATA, method)["message"]
 

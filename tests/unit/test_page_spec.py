@@ -352,6 +352,7 @@ def test_numbers_that_json_has_not_are_told_as_they_are():
     (found,) = validate(spec)
     assert "model.layers.0.units: must be an integer, not NaN" in found["error"]["message"]
     assert "not -Infinity" in found["error"]["message"]
+    assert [fault["value"] for fault in found["error"]["faults"]] == ["NaN", "-Infinity"]
 
 
 def test_every_fault_at_once():
@@ -365,6 +366,28 @@ def test_every_fault_at_once():
         "train.batch_size",
         "model.layers.0.units",
     }
+
+
+def test_every_fault_of_a_page_at_once():
+    """What only the service sees to is told with what is wrong for the service too; a field has one fault."""
+    of_the_service = {"data": {"synthetic": {"kind": "xor", "rows": 20}}, "limits": {"wall_s": 60}}
+    error = call(
+        PROBE, "validateForTrain", base() | of_the_service | {"deadline": "soon", "backend": "cuda"}
+    )["error"]
+    told = {fault["field"]: fault["value"] for fault in error["faults"]}
+    assert told == {
+        "deadline": "soon",
+        "backend": "cuda",
+        "data.synthetic": {"kind": "xor", "rows": 20},
+        "limits.wall_s": 60,
+    }
+    assert len(error["faults"]) == 4
+    assert "limits.wall_s: only the service watches this clock" in error["message"]
+    assert "legal here: null, not 60" in error["message"]
+    error = call(
+        PROBE, "validateForTrain", base() | {"limits": {"wall_s": 60}, "data": {}, "metrics": ["accuracy"]}
+    )["error"]
+    assert [fault["field"] for fault in error["faults"]] == ["limits.wall_s", "metrics"]
 
 
 def test_the_page_takes_as_many_layers_as_the_service_does_by_default():
