@@ -10,13 +10,14 @@ import { seededWeights, tensorNames } from "./weights.js";
 /** @import { Weights } from "./weights.js" */
 
 /** A file's tensors, or those in the caller's hands. @param {Weights|Uint8Array|undefined} given @returns {Weights|undefined} */
-const opened = (given) => (given instanceof Uint8Array || given instanceof ArrayBuffer ? decode(/** @type {Uint8Array} */ (given)).tensors : given);
+const opened = (given) => (given instanceof Uint8Array || given instanceof ArrayBuffer ? decode(/** @type {Uint8Array} */ (given), "initialWeights").tensors : given);
 
 /**
  * The weights to begin with, or null for those of the seed. With `fine_tune` those of its layers are taken, of all that have some where it
  * names none, and the seed gives the rest; of a file else all that the model has; of tensors themselves exactly those.
  * @param {Plan} plan @param {any} spec @param {Weights|Uint8Array|undefined} given
  * @returns {Weights|null}
+ * @throws {EngineError} data_invalid where some are missing, or can't be trained from; what those of a diverged run predict may be asked
  */
 export function beginning(plan, spec, given) {
   const tensors = opened(given);
@@ -24,7 +25,9 @@ export function beginning(plan, spec, given) {
   if (!tensors) return null;
   if (!tune && !(given instanceof Uint8Array)) {
     const used = data.normalize === "inherit" ? Object.keys(shapesOf(model.input)).flatMap(tensorNamesOf) : [];
-    return Object.fromEntries(Object.entries(tensors).filter(([name]) => !used.includes(name)));
+    const weights = Object.fromEntries(Object.entries(tensors).filter(([name]) => !used.includes(name)));
+    if (!spec.predict) checkFinite(weights);
+    return weights;
   }
   const layerOf = (/** @type {string} */ name) => name.split(".")[0];
   const names = tensorNames(plan, "");
@@ -32,12 +35,23 @@ export function beginning(plan, spec, given) {
   if (!names.some((name) => wanted.has(layerOf(name)))) {
     throw new EngineError("data_invalid", `weights: they have tensors of no layer to be tuned, but ${Object.keys(tensors).join(", ")}`, { field: "fine_tune" });
   }
-  const weights = seededWeights(plan, train.seed);
+  /** @type {Weights} */
+  const taken = {};
   for (const name of names.filter((n) => wanted.has(layerOf(n)))) {
     if (!tensors[name]) throw new EngineError("data_invalid", `weights: ${name} is missing`, { field: name });
-    weights[name] = { shape: tensors[name].shape, data: Float32Array.from(tensors[name].data) };
+    taken[name] = { shape: tensors[name].shape, data: Float32Array.from(tensors[name].data) };
   }
-  return weights;
+  if (!spec.predict) checkFinite(taken);
+  return { ...seededWeights(plan, train.seed), ...taken };
+}
+
+/** @param {Weights} weights @throws {EngineError} data_invalid where a number is none of float32's finite ones */
+function checkFinite(weights) {
+  for (const [name, { data }] of Object.entries(weights)) {
+    for (let i = 0; i < data.length; i++) {
+      if (!Number.isFinite(Math.fround(data[i]))) throw new EngineError("data_invalid", `weights: ${name} is ${data[i]} at ${i}; legal: finite float32 numbers`, { field: name });
+    }
+  }
 }
 
 /**

@@ -90,14 +90,18 @@ export function decode(bytes, field) {
   const { __metadata__: metadata, ...entries } = header ?? {};
   /** @type {Record<string, Tensor>} */
   const tensors = {};
+  let total = 0;
   for (const [name, entry] of Object.entries(entries)) {
     const { dtype, shape, data_offsets: offsets } = entry ?? {};
     const Values = /** @type {any} */ ({ F32: Float32Array, F64: Float64Array })[dtype];
     if (!Values || !areSizes(shape) || !areSizes(offsets)) throw bad(`${name} is ${shown(entry)}`);
     const [from, to] = offsets;
     if (to - from !== size(shape) * Values.BYTES_PER_ELEMENT || 8 + length + to > bytes.length) throw bad(`${name} is ${dtype} [${shape}] in ${to - from} bytes`);
+    total += to - from;
     tensors[name] = { shape, data: new Values(bytes.slice(8 + length + from, 8 + length + to).buffer) };
   }
+  const given = bytes.length - 8 - length;
+  if (given !== total) throw bad(`it has ${given} bytes of tensors, its header says ${total}`);
   return { tensors, metadata: metadata ?? {} };
 }
 

@@ -74,6 +74,46 @@ def test_files_that_do_not_fit_are_refused(
     assert caught.value.properties["code"] == "data_invalid"
 
 
+@pytest.mark.parametrize("way", ["initialWeights", "initialWeightsFile", "fine_tune"])
+@pytest.mark.parametrize(
+    ("value", "told"), [(np.nan, "NaN"), (-np.inf, "-Infinity"), (1e39, "(1e\\+39|Infinity)")]
+)
+def test_weights_that_are_not_finite_are_refused(
+    browser_page: BrowserPage, way: str, value: float, told: str
+):
+    """Of the layers that begin with them; a run that diverged may still be asked what it predicts."""
+    kernel = WEIGHTS["dense_1.kernel"].astype(np.float64)
+    kernel[0, 3] = value
+    tensors = WEIGHTS | {"dense_1.kernel": kernel}
+    options = (
+        {"initialWeights": tensors} if way == "initialWeights" else {"initialWeightsFile": file_of(tensors)}
+    )
+    spec = mlp(SIZES, LOSS) | ({"fine_tune": {"layers": ["dense_1"]}} if way == "fine_tune" else {})
+    with pytest.raises(PageError, match=f"dense_1.kernel is {told} at 3; legal: finite") as caught:
+        play(browser_page, spec, X, Y, **options)
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == (
+        "data_invalid",
+        "dense_1.kernel",
+    )
+    if way == "fine_tune":
+        play(browser_page, spec | {"fine_tune": {"layers": ["dense_2"]}}, X, Y, **options)
+    only = mlp(SIZES, LOSS) | {"predict": {"job": "job_" + "0" * 26}}
+    play(browser_page, only, NOTHING, NOTHING, ("predict", X), **options)
+
+
+def test_files_with_bytes_of_no_tensor_are_refused(browser_page: BrowserPage):
+    """As by the service: such a file is not what its header says."""
+    file = file_of(WEIGHTS)
+    held = sum(value.nbytes for value in WEIGHTS.values())
+    message = f"initialWeights: not a safetensors file .*: it has {held + 3} bytes of tensors, its header says {held}"
+    with pytest.raises(PageError, match=message) as caught:
+        play(browser_page, mlp(SIZES, LOSS), X, Y, initialWeightsFile=np.append(file, np.zeros(3, np.uint8)))
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == (
+        "data_invalid",
+        "initialWeights",
+    )
+
+
 def test_a_fine_tuned_run_resumes(browser_page: BrowserPage):
     """Its checkpoint holds all that it needs: without the file it ends at the same bytes."""
     spec = mlp(SIZES, LOSS, optimizer="adam", steps=12, batch_size=10) | {
