@@ -18,6 +18,7 @@ from .layer_models import MODELS
 from .layer_models.activation import torch_activation
 from .specs import Array, Spec
 from .steps import inspect
+from .test_session import play
 
 ENGINE = "/tests/kernels/engine_page.js"
 MEASURED = {"gradient_norm": True}
@@ -142,5 +143,6 @@ def test_a_norm_that_is_not_finite(browser_page: BrowserPage):
     x, y = images_for(spec, ROWS)
     weights = weights_of(spec)
     weights["dense_1.kernel"][0, 0] = np.nan
-    history = browser_page.call(ENGINE, "run", spec, x, y, {"initialWeights": weights})["history"]
+    history = play(browser_page, spec, x, y, ("setWeights", weights), ("run", {}))["history"]
+    assert len(history) == STEPS
     assert all(np.isnan(point["gradient_norm"]) for point in history)
