@@ -69,6 +69,13 @@ function begin(spec, options, call) {
   return { engine, validated: validatePageSpec(backend && isObject(spec) ? { ...spec, backend } : spec, call) };
 }
 
+/** The same for what runs at once: no checkpoint will be restored. @type {typeof begin} */
+function beginRun(spec, options, call) {
+  const begun = begin(spec, options, call);
+  if (begun.validated.fine_tune === null || options.initialWeights !== undefined) return begun;
+  throw new EngineError("data_invalid", "initialWeights: fine_tune needs the weights of a trained model", { field: "initialWeights" });
+}
+
 /** @param {ReturnType<typeof begin>} begun @param {CompileOptions} options */
 async function sessionOn({ engine, validated }, { data, initialWeights, signal, allowSoftware = validated.allow_software ?? true }) {
   return (await engine).compile(validated, { data, initialWeights, allowSoftware, signal });
@@ -106,7 +113,7 @@ export async function compile(spec, options = {}) {
 export async function train(spec, data, options = {}) {
   checkOptions(options, OPTIONS.train);
   const { onTelemetry, ...rest } = options;
-  const session = await sessionOn(begin(spec, rest, { measures: true }), { ...rest, data });
+  const session = await sessionOn(beginRun(spec, rest, { measures: true }), { ...rest, data });
   try {
     /** @type {Point[]} */
     const history = [];
@@ -130,7 +137,7 @@ export async function train(spec, data, options = {}) {
 export async function diagnose(spec, options = {}) {
   checkOptions(options, OPTIONS.diagnose);
   const { level, ...rest } = options;
-  const session = await sessionOn(begin(spec, rest), rest);
+  const session = await sessionOn(beginRun(spec, rest), rest);
   try {
     await session.run({ steps: FIRST_LOSSES, signal: options.signal });
     return await session.diagnose(level);

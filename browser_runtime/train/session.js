@@ -130,7 +130,7 @@ export class Session {
   async run({ steps = Infinity, onTelemetry, signal } = {}) {
     this.idle("run");
     if (this.spec.predict) throw new EngineError("spec_invalid", "predict: this session only predicts; to train, leave predict out", { field: "predict" });
-    if (this.lacksWeights) throw new EngineError("data_invalid", "initialWeights: fine_tune needs the weights of a trained model, or restore() of a checkpoint", { field: "initialWeights" });
+    this.begun();
     this.running = true;
     const started = performance.now();
     try {
@@ -151,6 +151,7 @@ export class Session {
    */
   async evaluate(data) {
     this.alive();
+    this.begun();
     return this.during(() => evaluate(this, data));
   }
 
@@ -161,6 +162,7 @@ export class Session {
    */
   async predict(x) {
     this.alive();
+    this.begun();
     return this.during(() => predict(this, x));
   }
 
@@ -206,6 +208,7 @@ export class Session {
   /** All that training needs to go on bit for bit. @returns {Uint8Array<ArrayBuffer>} safetensors */
   checkpoint() {
     this.alive();
+    this.begun();
     return encodeCheckpoint(this);
   }
 
@@ -240,6 +243,7 @@ export class Session {
    */
   async diagnose(level = "basic") {
     this.idle("diagnose");
+    this.begun();
     const { diagnose } = await import("./diagnostics.js");
     this.idle("diagnose"); // a run may have begun meanwhile
     return this.during(() => diagnose(this, level));
@@ -248,6 +252,12 @@ export class Session {
   alive() {
     this.goesOn();
     this.device.check();
+  }
+
+  /** Its weights are those that it is to tune, not what the seed gives in their place. */
+  begun() {
+    if (!this.lacksWeights) return;
+    throw new EngineError("data_invalid", "initialWeights: fine_tune needs the weights of a trained model: compile with them, or restore() a checkpoint first", { field: "initialWeights" });
   }
 
   /** Between two parts of what draws over several tasks. */

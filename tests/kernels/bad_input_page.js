@@ -146,3 +146,12 @@ export async function abortedDiagnosis(spec, data) {
   };
   return told(await diagnose(spec, { data, signal }).then(() => null, (error) => error));
 }
+
+/** What a call says of a spec that tunes weights which it is not given, and how often it read data. @param {any} spec @param {any} data @param {"train"|"diagnose"} method */
+export async function withoutWeights(spec, { x, y }, method) {
+  let reads = 0;
+  const read = () => (reads++, x.data);
+  const data = { x: { shape: x.shape, read }, y };
+  const call = { train: () => train(spec, data), diagnose: () => diagnose(spec, { data }) };
+  return { ...told(await call[method]().then(() => null, (error) => error)), reads };
+}

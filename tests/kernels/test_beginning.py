@@ -249,3 +249,36 @@ def test_weights_that_were_not_given(browser_page: BrowserPage, asked: dict[str,
         play(browser_page, mlp(SIZES, LOSS) | asked, X, Y, ("run", {}))
     assert caught.value.properties["code"] == "data_invalid"
     assert caught.value.properties["field"] == "initialWeights"
+
+
+@pytest.mark.parametrize("method", ["run", "evaluate", "predict", "checkpoint", "diagnose"])
+def test_a_session_that_lacks_weights_does_nothing_with_the_seeds(browser_page: BrowserPage, method: str):
+    """Until it is given some, or a checkpoint brings them."""
+    spec = mlp(SIZES, LOSS) | {"fine_tune": {}}
+    argument = {
+        "run": {},
+        "evaluate": {"x": X, "y": Y},
+        "predict": X,
+        "checkpoint": None,
+        "diagnose": "basic",
+    }[method]
+    call: Any = (method,) if argument is None else (method, argument)
+    with pytest.raises(PageError, match="compile with them, or restore") as caught:
+        play(browser_page, spec, X, Y, call)
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == (
+        "data_invalid",
+        "initialWeights",
+    )
+    play(browser_page, spec, X, Y, ("setWeights", WEIGHTS), call)
+
+
+@pytest.mark.parametrize("method", ["train", "diagnose"])
+def test_what_runs_at_once_lacks_weights_before_it_compiles(browser_page: BrowserPage, method: str):
+    """Not a row is read for nothing."""
+    spec = mlp(SIZES, LOSS) | {"fine_tune": {}, "metrics": []}
+    got = browser_page.call(
+        "/tests/kernels/bad_input_page.js", "withoutWeights", spec, {"x": X, "y": Y}, method
+    )
+    assert (got["code"], got["field"]) == ("data_invalid", "initialWeights")
+    assert "fine_tune needs the weights of a trained model" in got["message"]
+    assert got["reads"] == 0
