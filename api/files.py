@@ -67,7 +67,10 @@ def post_weights() -> Response:
 
 
 def send_artifact(db: Database, artifact: Artifact, filename: str) -> Response:
-    """The artifact under RFC 9110: one range, If-Range, If-None-Match. Raises Damaged where a small one is."""
+    """The artifact under RFC 9110: one range, If-Range, If-None-Match.
+
+    Raises Damaged where a small one is; a large one breaks off before its last piece then, where it is asked for as a whole.
+    """
     tag = artifact.sha256 or ""
     headers = {
         "Accept-Ranges": "bytes",
@@ -100,10 +103,12 @@ def send_artifact(db: Database, artifact: Artifact, filename: str) -> Response:
 
 
 def _pieces(db: Database, artifact: Artifact, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes, each piece read in a transaction of its own: a slow reader must not hold a snapshot open."""
+    """The bytes, each piece read in a transaction of its own: a slow reader must not hold a snapshot open. Raises Damaged."""
+    check = artifacts.Check(artifact)
     while start < stop:
         end = min(stop, start + artifact.chunk_size)
         with db.read() as session:
             piece = b"".join(artifacts.open_range(session, artifact.id, start, end))
+        check.take(start, piece)
         yield piece
         start = end

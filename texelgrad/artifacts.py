@@ -162,6 +162,24 @@ def _pieces(session: Session, artifact: Artifact, start: int, stop: int) -> Iter
         start += len(piece)
 
 
+class Check:
+    """Compares a file with its SHA-256 while it is read, in one range or several; where they don't follow one another, not."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+        self._hash = hashlib.sha256()
+        self._end = 0  # of what is hashed, in bytes
+
+    def take(self, start: int, piece: bytes) -> None:
+        """What was read from `start` on, before it is given out. Raises Damaged where it is the last and they are not what was stored."""
+        if start != self._end:
+            return
+        self._hash.update(piece)
+        self._end += len(piece)
+        if self._end == self._artifact.size and self._hash.hexdigest() != self._artifact.sha256:
+            raise _damaged(self._artifact.id)
+
+
 def is_intact(session: Session, artifact_id: str, each_chunk: Callable[[], object] = lambda: None) -> bool:
     """Whether the bytes are those that were stored, by their SHA-256; calls `each_chunk` whenever one has been read."""
     query = (
@@ -177,7 +195,11 @@ def is_intact(session: Session, artifact_id: str, each_chunk: Callable[[], objec
 def check_intact(session: Session, artifact_id: str) -> None:
     """Raises Damaged where the bytes are no longer those that were stored."""
     if not is_intact(session, artifact_id):
-        raise Damaged(f"the stored file {artifact_id} is damaged: it has not the SHA-256 of what was stored")
+        raise _damaged(artifact_id)
+
+
+def _damaged(artifact_id: str) -> Damaged:
+    return Damaged(f"the stored file {artifact_id} is damaged: it has not the SHA-256 of what was stored")
 
 
 def read_all(session: Session, artifact_id: str) -> bytes:

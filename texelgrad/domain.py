@@ -105,6 +105,7 @@ class Cause(StrEnum):
     NO_STORAGE = "no_storage"
     CHECKPOINT_DAMAGED = "checkpoint_damaged"
     WEIGHTS_DAMAGED = "weights_damaged"
+    DATA_DAMAGED = "data_damaged"
     NO_BROWSER = "no_browser"
     NO_RENDERER = "no_renderer"
     WORKER_STOPPED = "worker_stopped"
@@ -132,6 +133,7 @@ POLICIES: Mapping[Cause, Policy] = {
     Cause.NO_STORAGE: Policy.ENVIRONMENT,
     Cause.CHECKPOINT_DAMAGED: Policy.ENVIRONMENT,
     Cause.WEIGHTS_DAMAGED: Policy.FAIL,
+    Cause.DATA_DAMAGED: Policy.FAIL,
     Cause.NO_BROWSER: Policy.ENVIRONMENT,
     Cause.NO_RENDERER: Policy.ENVIRONMENT,
     Cause.WORKER_STOPPED: Policy.ENVIRONMENT,

@@ -49,6 +49,10 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
         "the stored weights that it was to begin with are damaged",
         "Check the database's disk, and begin with other weights, or with these uploaded anew.",
     ),
+    Cause.DATA_DAMAGED: (
+        "the stored data set is damaged",
+        "Check the database's disk, and upload the data set anew.",
+    ),
     Cause.WORKER_DIED: ("its worker's process died", "That worker's log, or the kernel's, says more."),
     Cause.NO_BROWSER: ("no browser could be started", "Install Chromium on that worker."),
     Cause.NO_RENDERER: ("the browser found no usable renderer", "Check that worker's GPU and driver."),

@@ -19,9 +19,10 @@ from typing_extensions import override
 from texelgrad import artifacts, repository
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
-from texelgrad.errors import Fault, Fenced, Invalid
+from texelgrad.errors import Damaged, Fault, Fenced, Invalid
 from texelgrad.inputs import inputs_of
 from texelgrad.losses import loss_type
+from texelgrad.models import Artifact
 from texelgrad.repository import Claim, DataArray, Resume, datasets
 from texelgrad.shapes import estimate
 from texelgrad.spec import parse_spec
@@ -50,6 +51,7 @@ class Recorder(AttemptPort):
         self._allow_software = allow_software
         self._claim: Claim | None = None
         self._limit_bytes: dict[str, int] = {}
+        self._checks: dict[str, artifacts.Check] = {}  # of the data, by the names of its arrays
         self._resumed_key: str | None = None
         self._checkpoint_key: str | None = None
         self._state = AttemptState.STARTING
@@ -101,7 +103,7 @@ class Recorder(AttemptPort):
 
     @override
     def open_data(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        return self._read(self._array(name).artifact_id, start, end)
+        return self._read_data(self._array(name), start, end)
 
     @override
     def open_resume(self) -> Iterator[bytes]:
@@ -228,6 +230,17 @@ class Recorder(AttemptPort):
                 self._resumed_key = _plan_key(start)
             yield piece
 
+    def _read_data(self, array: DataArray, start: int, end: int) -> Iterator[bytes]:
+        """Compared with what was stored by the time the page has read the whole array, in order, which it does before it trains."""
+        with self._guarded(), self._db.read() as session:
+            if array.name not in self._checks:
+                self._checks[array.name] = artifacts.Check(session.get_one(Artifact, array.artifact_id))
+            for piece in artifacts.open_range(session, array.artifact_id, start, end):
+                self._emit("progress")
+                self._checks[array.name].take(start, piece)
+                yield piece
+                start += len(piece)
+
     def _read(self, artifact_id: str, start: int, end: int | None) -> Iterator[bytes]:
         with self._guarded(), self._db.read() as session:
             for piece in artifacts.open_range(session, artifact_id, start, end):
@@ -279,6 +292,9 @@ class Recorder(AttemptPort):
             self._emit("fenced")
             raise
         except (Invalid, KeyError):
+            raise
+        except Damaged as error:  # weights and checkpoints are checked before they are read
+            self._emit("failed", code=Cause.DATA_DAMAGED, message=str(error), failure={})
             raise
         except Exception as error:
             _log.exception("can't store what the page sent")

@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -41,6 +42,33 @@ def test_cancelling_a_running_job_leaves_nothing(stack: Stack, long_job: dict[st
     wait_until(lambda: profile not in stack.profiles(), "the attempt's profile goes")
     stack.settle()
     assert len(stack.profiles()) == 1  # of the next spare
+
+
+def test_a_damaged_data_set_is_not_trained_on(stack: Stack):
+    """One bit of 20 MB, which come in several windows: the job fails before its first step, and says why."""
+    x = np.random.default_rng(5).normal(size=(40_000, 128)).astype(np.float32)
+    dataset = stack.client.upload_dataset({"x": x, "y": (x[:, 0] > 0).astype(np.float32)})
+    spec = {
+        "model": {"input": [128], "layers": [{"type": "dense", "units": 1}]},
+        "loss": "bce",
+        "optimizer": {"type": "sgd", "lr": 0.1},
+        "data": {
+            "dataset": dataset["id"],
+            "normalize": "standard",
+            "validation": {"fraction": 0.1, "stratify": True},
+        },
+        "train": {"steps": 5, "batch_size": 100},
+    }
+    assert stack.client.train(spec)["state"] == "succeeded"
+    with closing(sqlite3.connect(stack.data_dir / "texelgrad.db", timeout=30)) as database, database:
+        found = "SELECT c.rowid, c.data FROM artifact_chunk c JOIN dataset_array a USING (artifact_id) WHERE dataset_id = ? AND a.name = 'x' AND seq = 9"
+        (rowid, data) = database.execute(found, (dataset["id"],)).fetchone()
+        damaged = bytes([data[0] ^ 1]) + data[1:]
+        database.execute("UPDATE artifact_chunk SET data = ? WHERE rowid = ?", (damaged, rowid))
+    job = stack.client.wait(stack.client.create_job(spec)["id"])
+    assert (job["state"], job["cause"]) == ("failed", "data_damaged")
+    assert not stack.client.metrics(job["id"])
+    assert "upload the data set anew" in stack.client.why(job["id"])["summary"]
 
 
 def test_cancelling_a_queued_job(stack: Stack, long_job: dict[str, Any], seed_demo: dict[str, Any]):

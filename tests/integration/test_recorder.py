@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 from texelgrad import artifacts, repository
 from texelgrad.datasets import normalise
 from texelgrad.db import Database
-from texelgrad.errors import Fenced
+from texelgrad.errors import Damaged, Fenced
 from texelgrad.models import Artifact, ArtifactChunk, Attempt, Job
 from texelgrad.repository import Claim, logs
 from texelgrad.store import store_dataset
@@ -111,6 +111,22 @@ def test_damaged_weights_are_not_begun_with(db: Database, claimed: Claim, events
         recorder.open_initial()
     assert (events.last()["event"], events.last()["code"]) == ("failed", "weights_damaged")
     assert weights in events.last()["message"]
+
+
+def test_damaged_data_are_not_trained_on(db: Database, recorder: Recorder, claimed: Claim, events: Events):
+    """Read in windows, the last of an array is kept back; an array that is what was stored may be read again and again."""
+    with db.write() as session:
+        x = {array.name: array.artifact_id for array in claimed.data}["x"]
+        damage = X.tobytes()[:20] + b"?" + X.tobytes()[21:]
+        session.execute(update(ArtifactChunk).where(ArtifactChunk.artifact_id == x).values(data=damage))
+    for start, end in ((0, 24), (24, 24), (0, 24), (0, 10), (30, 48)):
+        assert b"".join(recorder.open_data("x", start, end)) == damage[start:end]
+    with pytest.raises(Damaged, match="SHA-256"):
+        list(recorder.open_data("x", 24, 48))
+    assert (events.last()["event"], events.last()["code"]) == ("failed", "data_damaged")
+    assert x in events.last()["message"]
+    for start, end in ((0, 8), (8, 24), (0, 24)):
+        assert b"".join(recorder.open_data("y", start, end)) == Y.tobytes()[start:end]
 
 
 def test_points_bring_the_attempt_to_training(db: Database, recorder: Recorder, claimed: Claim):

@@ -102,6 +102,7 @@ def _failed(code: str, **more: Any) -> Event:
         (SAVED, "succeeded", "completed"),
         (_failed("non_finite_loss"), "failed", "non_finite_loss"),
         (_failed("weights_damaged"), "failed", "weights_damaged"),
+        (_failed("data_damaged"), "failed", "data_damaged"),
         (_failed("context_lost"), "failed", "context_lost"),
         (_failed("page_crashed"), "lost", "page_crashed"),
         (_failed("a code of the future"), "failed", "internal"),

@@ -19,6 +19,7 @@ from sqlalchemy import select
 
 from texelgrad.config import Settings
 from texelgrad.db import Database
+from texelgrad.errors import Damaged
 from texelgrad.exports import FORMATS, predictions_artifact, weights_artifact
 from texelgrad.models import Artifact, ArtifactChunk
 
@@ -77,6 +78,25 @@ def test_damaged_weights_are_told(client: FlaskClient, db: Database, format_name
         answer = client.get(f"/v1/jobs/{job['id']}/weights?format={format_name}", headers=headers)
         assert (answer.status_code, answer.get_json()["code"]) == (500, "damaged")
         assert "SHA-256" in answer.get_json()["detail"]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("tensors", [9 << 18, 2 << 20], ids=["9 MiB", "a whole number of chunks"])
+def test_large_damaged_weights_break_off(client: FlaskClient, db: Database, tensors: int):
+    """Before their last piece: nobody takes them for whole. Ranges are given out as they are."""
+    job = post_job(client)
+    file = save({"dense_1.kernel": np.zeros(tensors, np.float32)})
+    succeed(db, claim(db), file)
+    address = f"/v1/jobs/{job['id']}/weights?format=safetensors"
+    assert client.get(address).data == file
+    with db.write() as session:
+        chunk = session.scalars(select(ArtifactChunk).where(ArtifactChunk.seq == 3)).one()
+        chunk.data = chunk.data[:-1] + b"?"
+    read: list[bytes] = []
+    with pytest.raises(Damaged, match="SHA-256"):
+        read.extend(client.get(address).iter_encoded())
+    assert 0 < len(b"".join(read)) < len(file)
+    assert client.get(address, headers={"Range": "bytes=0-9"}).data == file[:10]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
