@@ -77,7 +77,7 @@ async function work() {
   try {
     if (spec.predict) return await predict(session, spec.model.input, inputsOf(job));
     const resumed = job.resume && (await session.restore(new Uint8Array(await (await get(job.resume.url)).arrayBuffer())));
-    if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : "on another device or engine: its bits may differ"}`);
+    if (resumed) console.info(`goes on from step ${resumed.step}, ${resumed.bitExact ? "bit for bit" : `its bits may differ: ${resumed.reason}`}`);
     const final = await runInPieces(session, spec, reportIsDue(session, job, resumed));
     /** @type {ReturnType<typeof warned>} */
     let warnings = [];

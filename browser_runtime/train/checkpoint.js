@@ -7,6 +7,9 @@ import { checkWeights, readWeights, writeWeights } from "./weights.js";
 /** @import { Tensor } from "./safetensors.js" */
 /** @import { Session } from "./session.js" */
 
+/** Where training goes on, whether with the bits of an undisturbed run, and where not, why.
+ * @typedef {{step: number, bitExact: boolean, reason?: string}} Restored */
+
 /** Before the names of the best validation's weights in a checkpoint. */
 const BEST = "best/";
 /** What its metadata say of a validation that had begun; another session begins it anew. */
@@ -20,13 +23,13 @@ export function encodeCheckpoint(session) {
   for (const [name, tensor] of Object.entries(session.progress.bestWeights ?? {})) tensors[BEST + name] = tensor;
   const stopping = session.progress.stopping && { early_stopping: session.progress.stopping.state };
   const validation = session.pipeline.validating && { validation: PENDING };
-  const metadata = { step: String(session.step), planKey: session.planKey, spec: specKeyOf(specOf(session)), ...stopping, ...validation };
+  const metadata = { step: String(session.step), planKey: session.planKey, data: session.rowHashes.key, spec: specKeyOf(specOf(session)), ...stopping, ...validation };
   return encode(tensors, { ...metadata, crc32: checksumOf(tensors, metadata) });
 }
 
 /**
  * @param {Session} session @param {Uint8Array} bytes a checkpoint
- * @returns {{step: number, bitExact: boolean}} whether training goes on with the same bits: the plan key is the same
+ * @returns {Restored}
  */
 export function restoreCheckpoint(session, bytes) {
   const { plan, executable } = session;
@@ -60,7 +63,14 @@ export function restoreCheckpoint(session, bytes) {
   session.progress.restart(best);
   session.pipeline.restart(step, metadata.validation === PENDING);
   session.startFrom(tensors);
-  return { step: session.step, bitExact: metadata.planKey === session.planKey };
+  const reason = whyOtherBits(session, metadata);
+  return { step: session.step, bitExact: reason === null, ...(reason !== null && { reason }) };
+}
+
+/** @param {Session} session @param {Record<string, string>} metadata of a checkpoint; those of early versions say nothing of the data @returns {string|null} */
+function whyOtherBits(session, { planKey, data }) {
+  if (data !== undefined && data !== session.rowHashes.key) return "it was made with other data";
+  return planKey === session.planKey ? null : "it was made on another device, driver, browser or engine";
 }
 
 /**

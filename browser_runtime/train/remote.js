@@ -9,6 +9,7 @@ import { checkBytes } from "./safetensors.js";
 import { tensorsOf } from "./weights.js";
 
 /** @import { Channel, Hooks, SessionState } from "./channel.js" */
+/** @import { Restored } from "./checkpoint.js" */
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Point } from "./pipeline.js" */
 /** @import { ModelInput } from "../nn/inputs.js" */
@@ -186,7 +187,7 @@ export class SessionProxy {
     return this.call("checkpoint");
   }
 
-  /** @param {Uint8Array} bytes @returns {Promise<{step: number, bitExact: boolean}>} */
+  /** @param {Uint8Array} bytes @returns {Promise<Restored>} */
   async restore(bytes) {
     checkBytes(bytes, "checkpoint");
     const restored = await this.call("restore", { bytes });

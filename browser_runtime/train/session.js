@@ -11,6 +11,7 @@ import { normalizationRecord, normalizationTensors, normalizedInputs } from "./n
 import { Pipeline } from "./pipeline.js";
 import { prepare } from "./preparation.js";
 import { Progress } from "./progress.js";
+import { RowHashes } from "./row_hash.js";
 import { scaledRowWeights, sumOf } from "./row_weights.js";
 import { runRecord } from "./run_record.js";
 import { encode } from "./safetensors.js";
@@ -21,6 +22,7 @@ import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } f
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Executable } from "../backends/webgl2/executable.js" */
 /** @import { Plan } from "../plan/plan.js" */
+/** @import { Restored } from "./checkpoint.js" */
 /** @import { ArraySource } from "./sources.js" */
 /** @import { Data, Feed, NamedData } from "./data.js" */
 /** @import { Normalizations } from "./normalization.js" */
@@ -83,6 +85,8 @@ export class Session {
     this.validation = validation;
     this.rows = rows;
     this.feeder = feederFor(executable, batches, validation);
+    /** Of the rows as the network sees them. */
+    this.rowHashes = new RowHashes();
     const outputs = size(plan.outputShape);
     const validationWeight = weights ? sumOf(weights, validation) : validation.length;
     this.pipeline = new Pipeline({ executable, feeder: this.feeder, spec, batches, validation, validationWeight, labels, outputs });
@@ -116,6 +120,7 @@ export class Session {
     for (const { tensor, source, check } of feeds) {
       await eachWindow(source, (firstRow, values) => {
         check(firstRow, values);
+        this.rowHashes.take(tensor, values);
         feeder.write(tensor, firstRow, values);
       }, signal);
     }
@@ -214,7 +219,7 @@ export class Session {
 
   /**
    * @param {Uint8Array} bytes a checkpoint
-   * @returns {{step: number, bitExact: boolean}} whether training goes on with the same bits: the plan key is the same
+   * @returns {Restored}
    */
   restore(bytes) {
     this.idle("restore");

@@ -45,11 +45,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[str]:
 
 
 def test_the_example_trains(address: str):
-    """XOR is learnt, by its own weights and to the eye, and nothing is complained of."""
+    """XOR is learnt, and the visitor sees it."""
     with Reader() as reader:
         reader.open(f"{address}in_page.html")
         wait_until(
             lambda: reader.text("#answers") == "0 1 1 0", "the answers of the trained network", TRAIN_S
         )
         assert float(reader.text("#loss")) < 0.1
-        assert reader.complaints == []

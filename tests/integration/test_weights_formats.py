@@ -81,11 +81,10 @@ def test_damaged_weights_are_told(client: FlaskClient, db: Database, format_name
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("tensors", [9 << 18, 2 << 20], ids=["9 MiB", "a whole number of chunks"])
-def test_large_damaged_weights_break_off(client: FlaskClient, db: Database, tensors: int):
+def test_large_damaged_weights_break_off(client: FlaskClient, db: Database):
     """Before their last piece: nobody takes them for whole. Ranges are given out as they are."""
     job = post_job(client)
-    file = save({"dense_1.kernel": np.zeros(tensors, np.float32)})
+    file = save({"dense_1.kernel": np.zeros(9 << 18, np.float32)})
     succeed(db, claim(db), file)
     address = f"/v1/jobs/{job['id']}/weights?format=safetensors"
     assert client.get(address).data == file
