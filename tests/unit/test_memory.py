@@ -365,7 +365,7 @@ def check(
             "loss": loss,
             "metrics": ["accuracy"] if loss in ("bce", "softmax_cross_entropy") else [],
             "optimizer": optimizer,
-            "data": {"validation": {"fraction": fraction}},
+            "data": {"validation": {"fraction": fraction if rows * fraction >= 1 else 0}},
             "train": {"epochs": 3, "batch_size": batch, **train},
         }
     )
