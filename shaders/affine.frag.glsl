@@ -31,16 +31,25 @@
 #include "lib/uniform_rows.glsl"
 #define LOCATE(i) total[i] = vec4(0.);
 #else
+#define ROW_OF_WEIGHTS(k, i) W_fetch(W_layer(4 * (k) + i), W_base(4 * (k) + i), n)
+#if ROWS == 1
+// TEXELS of X's row are taken at once, and all their fetches come before the first product: a GPU's compiler does not move them there, and few fragments wait
+// for each of them.
+#define LOAD(j) { \
+  X_Column column = X_column(k + j); \
+  x[j] = X_at(row[0], column); \
+  w0[j] = ROW_OF_WEIGHTS(k + j, 0); w1[j] = ROW_OF_WEIGHTS(k + j, 1); w2[j] = ROW_OF_WEIGHTS(k + j, 2); w3[j] = ROW_OF_WEIGHTS(k + j, 3); }
+#define MULTIPLY(j) part[0] += (x[j].x * w0[j] + x[j].y * w1[j]) + (x[j].z * w2[j] + x[j].w * w3[j]);
+#define ADD_PRODUCTS(k) vec4 x[TEXELS], w0[TEXELS], w1[TEXELS], w2[TEXELS], w3[TEXELS]; EACH_TEXEL(LOAD) EACH_TEXEL(MULTIPLY)
+#else
 // TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
 #define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
 #define MULTIPLY(j) { \
-  vec4 w0 = W_fetch(W_layer(4 * (k + j)), W_base(4 * (k + j)), n); \
-  vec4 w1 = W_fetch(W_layer(4 * (k + j) + 1), W_base(4 * (k + j) + 1), n); \
-  vec4 w2 = W_fetch(W_layer(4 * (k + j) + 2), W_base(4 * (k + j) + 2), n); \
-  vec4 w3 = W_fetch(W_layer(4 * (k + j) + 3), W_base(4 * (k + j) + 3), n); \
+  vec4 w0 = ROW_OF_WEIGHTS(k + j, 0), w1 = ROW_OF_WEIGHTS(k + j, 1), w2 = ROW_OF_WEIGHTS(k + j, 2), w3 = ROW_OF_WEIGHTS(k + j, 3); \
   X_Column column = X_column(k + j); \
   EACH_ROW(ADD) }
 #define ADD_PRODUCTS(k) EACH_TEXEL(MULTIPLY)
+#endif
 #define LOCATE(i) total[i] = vec4(0.); row[i] = X_row(group * ROWS + i);
 #endif
 

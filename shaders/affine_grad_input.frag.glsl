@@ -12,6 +12,14 @@
 #define ADD_PRODUCT(sum, x, w) sum += vec4(dot(x, w[0]), dot(x, w[1]), dot(x, w[2]), dot(x, w[3]));
 #include "lib/uniform_rows.glsl"
 #define LOCATE(i) total[i] = vec4(0.);
+#elif ROWS == 1
+// As in affine: all fetches first.
+#define LOAD(j) { \
+  d[j] = DY_fetch(layer[0], base[0], n + j); \
+  w0[j] = W_fetch(wLayer.x, wBase.x, n + j); w1[j] = W_fetch(wLayer.y, wBase.y, n + j); \
+  w2[j] = W_fetch(wLayer.z, wBase.z, n + j); w3[j] = W_fetch(wLayer.w, wBase.w, n + j); }
+#define MULTIPLY(j) part[0] += vec4(dot(d[j], w0[j]), dot(d[j], w1[j]), dot(d[j], w2[j]), dot(d[j], w3[j]));
+#define ADD_PRODUCTS(n) vec4 d[TEXELS], w0[TEXELS], w1[TEXELS], w2[TEXELS], w3[TEXELS]; EACH_TEXEL(LOAD) EACH_TEXEL(MULTIPLY)
 #else
 // TEXELS of DY's rows are taken at once: a GPU then waits for all their fetches together.
 #define ADD(i) { vec4 d = DY_fetch(layer[i], base[i], column); part[i] += vec4(dot(d, w0), dot(d, w1), dot(d, w2), dot(d, w3)); }
@@ -23,6 +31,8 @@
   vec4 w3 = W_fetch(wLayer.w, wBase.w, column); \
   EACH_ROW(ADD) }
 #define ADD_PRODUCTS(n) EACH_TEXEL(MULTIPLY)
+#endif
+#ifndef UNIFORM_COLUMNS
 #define LOCATE(i) total[i] = vec4(0.); layer[i] = DY_layer(group * ROWS + i); base[i] = DY_base(group * ROWS + i);
 #endif
 

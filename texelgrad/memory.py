@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+from texelgrad.gated_gradients import gated_bytes
 from texelgrad.inputs import Shape
 from texelgrad.layers.base import LayerShape, texels
 from texelgrad.uniform_rows import (
@@ -74,6 +75,7 @@ class _Renderer:
     rows: tuple[int, int, int]  # of an activation a fragment, where these are few, usual, many
     slots: int  # batches of training in flight
     block_bytes: int = 0  # of the uniform blocks from which large products take rows, at most
+    gates: bool = False  # whether gradients may be stored as gates
 
     def kind(self, rows: int, texels_per_row: int, quad_widths: frozenset[int]) -> _Kind:
         """Of the texture that holds an activation: as many layers as its fragments write rows."""
@@ -91,7 +93,7 @@ class _Renderer:
 _RENDERERS = (
     _Renderer(times=(0, 1, 40), rows=(4, 4, 4), slots=32),  # on a CPU
     *(
-        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes)  # GPUs
+        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes, gates=True)  # GPUs
         for block_bytes in (0, LEAST_BLOCK_BYTES, 2 * LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
     ),
 )
@@ -146,6 +148,8 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
     # Gradients that can't be fused into the update are stored, a convolution's in parts.
     total += sum(_weights(layer, 8) for layer in weights)
+    if renderer.gates:
+        total += gated_bytes(sizes.layers, batch)
     patches = _patches(sizes.layers, batch, stage, renderer)
     for layer in weights:
         if layer.lines:

@@ -35,7 +35,7 @@ class UniformRows:
 
 def is_large(layer: LayerShape, rows: int) -> bool:
     """Whether a dense layer's products may take rows from uniform blocks; its weights then may have 8 rows a fragment."""
-    return _is_dense(layer) and rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
+    return layer.is_dense and rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
 
 
 def uniform_rows(
@@ -45,7 +45,7 @@ def uniform_rows(
 
     `training`: what training takes, for an evaluation, whose tensors lie as those of training do.
     """
-    dense = [layer for layer in layers if _is_dense(layer)]
+    dense = [layer for layer in layers if layer.is_dense]
     products = [(layer.input, layer.output) for layer in dense]
     if training is None:
         products += [(layer.output, layer.input) for layer in dense]
@@ -65,10 +65,6 @@ def arranged_bytes(phases: Sequence[UniformRows]) -> int:
     """Of the texture in which all of them arrange the rows, and of the buffer beside it."""
     groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
     return 2 * groups * max(phase.part for phase in phases)
-
-
-def _is_dense(layer: LayerShape) -> bool:
-    return layer.weights is not None and layer.lines is None and layer.sums is None
 
 
 def _part(texels_per_row: int) -> int:

@@ -2,7 +2,7 @@
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
 import { writeScalars } from "../../browser_runtime/nn/optimizers.js";
-import { texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
+import { layoutOf, matrixOf, texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 import { compileOn } from "./sessions.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
@@ -45,15 +45,39 @@ export async function withSession(spec, x, y, { device, weights }, use) {
 }
 
 /**
+ * Numbers as a texture with this layout would hold them.
+ * @param {import("../../browser_runtime/backends/webgl2/layout.js").Layout} layout @param {(row: number, column: number) => number} value
+ */
+function laidOut(layout, value) {
+  const { layers, groups, texels, texelsPerRow } = layout;
+  const data = new Float32Array(layers * texels * 4);
+  for (let row = 0; row < layers * groups; row++) {
+    const first = ((row % layers) * texels + Math.floor(row / layers) * texelsPerRow) * 4;
+    for (let column = 0; column < 4 * texelsPerRow; column++) data[first + column] = value(row, column);
+  }
+  return { layout: { ...layout }, texels: { shape: [layers, texels, 4], data } };
+}
+
+/**
  * A tensor as its texture holds it, with 4 lanes however many it has.
  * @param {Session} session @param {string} name @param {number} parity
  * @returns {{kind: string, batched: boolean, layout: any, rowsPerTexel: number, texels: {shape: number[], data: Float32Array}}} texels [layers, texels, 4]
  */
 function stored({ executable, plan }, name, parity) {
-  const { kind, batched } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true };
-  const { slots, layout } = executable.tensors.place(name);
+  const { kind, batched, shape, bias } = plan.phases.train.tensors.get(name) ?? { kind: "activation", batched: true, shape: [] };
+  const { slots, layout, gated } = executable.tensors.place(name);
   const { width, height, lanes } = executable.lowered.slots[slots[0]];
-  const { texels } = executable.tensors.readTensor(name, parity);
+  const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
+  const { texels, data: numbers } = executable.tensors.readTensor(name, parity);
+  const at = (/** @type {number} */ row, /** @type {number} */ column) => (column < layout.columns ? numbers[row * layout.columns + column] : 0);
+  if (gated) return { kind, batched, rowsPerTexel: 0, ...laidOut(layout, at) };
+  if (writer?.draw.source.shader === "gated_grad_weights.frag.glsl") {
+    // Its rows are columns of the weights, and the bias the first of the last four columns.
+    const plain = layoutOf({ ...matrixOf(shape), layers: 4, bias }, 8192);
+    const end = plain.biasRow < 0 ? plain.groups * 4 : plain.biasRow;
+    const turned = (/** @type {number} */ row, /** @type {number} */ column) => (row < end ? at(column, row) : row === end ? at(column, layout.columns - 4) : 0);
+    return { kind, batched, rowsPerTexel: 0, ...laidOut(plain, (row, column) => (column < plain.columns ? turned(row, column) : 0)) };
+  }
   const data = new Float32Array(layout.layers * layout.texels * 4);
   for (let place = 0; place < layout.layers * layout.groups; place++) {
     const [group, layer] = [Math.floor(place / layout.layers), place % layout.layers];
@@ -66,7 +90,6 @@ function stored({ executable, plan }, name, parity) {
     }
   }
   // Row losses: a texel holds those of the rows of the fragment that wrote it.
-  const writer = executable.train.find(({ draw }) => draw.writes.some((write) => write.slots[0] === slots[0]));
   const rowsPerTexel = kind === "rows" ? writer?.draw.source.domain.layers ?? 0 : 0;
   return { kind, batched, layout: { ...layout }, rowsPerTexel, texels: { shape: [layout.layers, layout.texels, 4], data } };
 }

@@ -85,6 +85,23 @@ def test_updates_of_small_layers_are_one_render_pass(
         assert flight["passes"] == flight["calls"]["bindFramebuffer"] == passes * flight["count"] + 1
 
 
+def test_a_step_of_large_products_on_a_gpu(browser_page: BrowserPage):
+    """Gradients in parts, stored and gated ones: each is kept up to the end, where all updates are one render pass."""
+    rows = {
+        "activation": {"few": 1, "usual": 4, "many": 8}, "weight": 4, "gradient": 8, "samples": 16, "texels": 2,
+        "regions": {"texels": 17_500, "alike": True}, "gated": {"products": 2**23},
+        "parts": {"fragments": 512, "turns": 40_960, "samples": 64, "least": 4, "most": 32},
+    }  # fmt: skip
+    can = browser_page.call(PAGE, "deviceRecord")["maxDrawBuffers"] >= 8
+    got = measure(
+        browser_page, mlp((2, 256, 256, 1), "bce", steps=4), 500, steps=2, warmup=2, device={"rows": rows}
+    )
+    # Three forward with the loss; the last layer's parts, the first one's; the middle's with the inputs' gradient, from gates; the updates. With fewer
+    # targets the gradients of the middle are two passes.
+    for flight in got["flights"]:
+        assert flight["passes"] == (8 if can else 9) * flight["count"] + 1
+
+
 def test_telemetry_is_read_in_bursts_without_waiting(browser_page: BrowserPage):
     """No read into client memory; buffers, fences and error checks once a burst, not once a step; none stays."""
     spec = mlp((2, 32, 1), "bce", steps=3000)

@@ -1,6 +1,6 @@
 // plan_probe.js: plans, lowered plans, layouts and arenas as plain values, for test_plan.py. No GL.
 import { Arena } from "../../browser_runtime/backends/webgl2/arena.js";
-import { extent, layoutOf, pack, rowsPerFragment, texelOf, unpack } from "../../browser_runtime/backends/webgl2/layout.js";
+import { extent, filled, layoutOf, pack, rowsPerFragment, texelOf, unpack } from "../../browser_runtime/backends/webgl2/layout.js";
 import { lower } from "../../browser_runtime/backends/webgl2/lower.js";
 import { validateSpec } from "../../browser_runtime/nn/spec.js";
 import { buildPlan } from "../../browser_runtime/plan/plan.js";
@@ -31,8 +31,8 @@ export function groups(spec, labels) {
  */
 export function lowered(spec, labels, limits, rows) {
   const plan = planOf(spec, labels);
-  const { textures, slots, training, bytes, places, phases, gathers, reductions, sizes } = lower(plan, limits, rows);
-  const all = { ...phases, epoch: [gathers.epoch], stage: [gathers.stage], reductions: [Object.values(reductions).map(({ draw }) => draw)] };
+  const { textures, slots, training, bytes, places, phases, step, gathers, reductions, sizes } = lower(plan, limits, rows);
+  const all = { ...phases, train: [step.batch, step.end], epoch: [gathers.epoch], stage: [gathers.stage], reductions: [Object.values(reductions).map(({ draw }) => draw)] };
   return {
     textures,
     slots,
@@ -47,6 +47,9 @@ export function lowered(spec, labels, limits, rows) {
       list.flat().map(({ source, reads, writes, y, width, height, fills = null, uniform = null }) => ({
         phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && linesOf(uniform),
         reads: reads.map(({ slots }) => slots),
+        lines: source.reads.map(({ name, sampler = name, layout, region = { y: 0, width: 0 } }) => ({
+          slot: reads.find((read) => read.name === sampler)?.slots[0], y: region.y, height: filled(layout, region.width).height,
+        })),
         writes: writes.map(({ slots, layers }, i) => ({ slots, layers, targets: source.writes[i].targets })),
       })),
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from texelgrad import memory, uniform_rows
+from texelgrad import gated_gradients, memory, uniform_rows
 
 WEBGL2 = Path(__file__).parents[2] / "browser_runtime" / "backends" / "webgl2"
 SAME = {
@@ -67,6 +67,14 @@ def test_from_when_on_products_take_uniform_blocks():
         r"uniform: \{ products: 2 \*\* (\d+), texels: (\d+) \}", (WEBGL2 / "fragment_rows.js").read_text()
     )
     assert (1 << int(found[0]), int(found[1])) == (uniform_rows._PRODUCTS, uniform_rows._TEXELS)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_from_when_on_gradients_may_be_gated():
+    """On GPUs alone; rows of a texel of gates."""
+    text = (WEBGL2 / "fragment_rows.js").read_text()
+    (exponent,) = re.findall(r"gated: \{ products: 2 \*\* (\d+) \}", text)
+    assert 1 << int(exponent) == gated_gradients.PRODUCTS
+    assert f"const GATED_ROWS = {gated_gradients.ROWS};" in (WEBGL2 / "gated_gradients.js").read_text()
 
 
 def test_regions_slots_and_rows_are_those_of_fragment_rows():

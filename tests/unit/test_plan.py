@@ -194,7 +194,11 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
     """A spec, its labels, a device, and rows."""
     loss = draw(st.sampled_from(LOSSES))
     width = st.one_of(st.integers(1, 40), st.sampled_from([64, 256, 257, 784]))
-    sizes = (*draw(st.lists(width, min_size=1, max_size=4)), draw(st.integers(2, 60)))
+    least = 2 if loss == "softmax_cross_entropy" else 1
+    sizes = (
+        *draw(st.lists(width, min_size=1, max_size=4)),
+        draw(st.one_of(st.just(least), st.integers(2, 60))),
+    )
     labels = draw(st.sampled_from(["index", "values"])) if loss == "softmax_cross_entropy" else "values"
     total = draw(st.integers(2, 3000))
     validation = draw(st.integers(0, total // 2))
@@ -231,6 +235,11 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
 @example((mlp((16, 512, 512, 2000, 4), "mse"), "values", GPU | {"copiedBlockBytes": 0}, rows_of(256)))
 @example((mlp((16, 384, 384, 4), "mse"), "values", GPU, rows_of(128)))
 @example((mlp((16, 700, 700, 4), "mse"), "values", GPU | {"maxTextureSize": 256}, rows_of(1500)))
+# as gates, with the weights' gradient below the inputs'; beside rows from uniform blocks; of two hidden layers, and of one
+@example((mlp((16, 512, 512, 1), "bce", activation="relu"), "values", GPU, rows_of(500)))
+@example((mlp((1024, 2048, 2048, 1), "bce", activation="relu"), "values", GPU, rows_of(256)))
+@example((mlp((8, 257, 301, 1), "mse", activation="relu", optimizer="adam"), "values", GPU, rows_of(700)))
+@example((mlp((300, 511, 1), "mse", activation="relu"), "values", GPU, rows_of(300)))
 # gradients in parts, in one texture
 @example((mlp((16, 64, 64, 1), "mse", optimizer="adam"), "values", GPU, rows_of(2048)))
 @quickly
@@ -247,7 +256,7 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         texture = textures[slot["texture"]]
         assert slot["width"] <= texture["width"]
         assert slot["y"] + slot["height"] <= texture["height"]
-        assert all(slot[of] == texture[of] for of in ("layers", "lanes", "int"))
+        assert all(slot[of] == texture[of] for of in ("layers", "lanes", "numbers"))
     within = set[int]()  # slots whose lines are also those of another, whose tensors leave them below
     for one, other in combinations(range(len(slots)), 2):
         if slots[one]["texture"] == slots[other]["texture"]:
@@ -256,6 +265,7 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
                 within.add(below)
     for index in within:
         check_below(got["draws"], slots, index)
+    check_reads([draw for draw in got["draws"] if draw["phase"] == "train"], slots)
     for draw in got["draws"]:
         assert sum(write["targets"] for write in draw["writes"]) <= limits["maxDrawBuffers"]
         for parity in (0, 1):
@@ -297,15 +307,33 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
     assert sizes["ring"] == math.ceil(rows["train"] / rows["batch"])
 
 
+def check_reads(draws: list[dict[str, Any]], slots: list[dict[str, Any]]) -> None:
+    """Lines that a draw reads were last written as what it reads, if this step has written them at all."""
+    written: dict[int, list[tuple[int, int]]] = {}
+    for draw in draws:
+        for read in draw["lines"]:
+            start, end = read["y"], read["y"] + read["height"]
+            for top, bottom in reversed(written.get(slots[read["slot"]]["texture"], [])):
+                if top < end and start < bottom:
+                    assert top == start, f"{draw['shader']} reads lines that something else was written to"
+                    assert bottom >= end, f"{draw['shader']} reads more lines than were written"
+                    break
+        for write in draw["writes"]:
+            lines = (draw["y"], draw["y"] + draw["height"])
+            written.setdefault(slots[write["slots"][0]]["texture"], []).append(lines)
+
+
 def check_below(draws: list[dict[str, Any]], slots: list[dict[str, Any]], index: int) -> None:
-    """What lies below a tensor is written right behind it, into the same render targets, and read by the next draw, before anything else comes there."""
+    """What lies below a tensor is written right behind it, into the same render targets, and read before anything else comes there."""
     slot = slots[index]
     [at] = [i for i, draw in enumerate(draws) if any(index in write["slots"] for write in draw["writes"])]
-    before, draw, after = draws[at - 1 : at + 2]
+    before, draw = draws[at - 1 : at + 1]
     targets = [[(slots[w["slots"][0]]["texture"], w["layers"]) for w in d["writes"]] for d in (before, draw)]
     assert targets[0] == targets[1] == [(slot["texture"], slot["layers"])]
     assert before["y"] + before["height"] <= draw["y"] == slot["y"]
-    assert slot["texture"] in {slots[read[0]]["texture"] for read in after["reads"]}
+    reads = [i for i, d in enumerate(draws) if any(line["slot"] == index for line in d["lines"])]
+    assert reads
+    assert reads[0] > at
 
 
 def order_of(
@@ -427,7 +455,36 @@ def test_stored_gradients_lie_below_those_of_the_inputs(sizes: tuple[int, ...], 
         for (one, other), (a, b) in zip(pairwise(drawn), pairwise(textures), strict=True)
         if a == b
     ]
-    assert pairs.count(("affine_grad_input", "affine_grad_weights")) == together
+    below = {(f"{kind}_grad_input", f"{kind}_grad_weights") for kind in ("affine", "gated")}
+    assert sum(pair in below for pair in pairs) == together
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "net", "gated"),
+    [
+        ((2, 256, 256, 1), 500, {}, True),
+        ((784, 512, 1), 128, {}, True),  # nobody needs the gradient of the inputs
+        ((2, 256, 256, 1), 500, {"loss": "bce", "optimizer": "adam"}, True),
+        ((2, 256, 256, 2), 500, {}, False),  # no outer product
+        ((2, 256, 256, 1), 500, {"activation": "tanh"}, False),  # no gates
+        ((2, 96, 96, 1), 500, {}, False),  # few products
+        ((2, 64, 64, 1), 4096, {}, False),  # in parts
+        ((2, 256, 256, 1), 500, {"clip": {"global_norm": 1.0}}, False),  # others read the weights' gradient
+    ],
+)
+def test_gradients_behind_a_single_output_are_gated(
+    sizes: tuple[int, ...], rows: int, net: dict[str, Any], gated: bool
+):
+    """On GPUs, where the products with them are large and end in an update."""
+    loss = net.get("loss", "mse")
+    options = {"activation": "relu"} | {key: value for key, value in net.items() if key != "loss"}
+    spec = mlp(sizes, loss, **options)
+    for limits in (GPU, GPU | {"software": True}, GPU | {"maxDrawBuffers": 4}):
+        got = call(PROBE, "lowered", spec, "values", limits, rows_of(rows))
+        shaders = [draw["shader"].partition(".")[0] for draw in got["draws"] if draw["phase"] == "train"]
+        assert ("gates" in shaders) == (gated and limits == GPU)
+        assert shaders.count("gated_grad_weights") == shaders.count("gates")
+        assert shaders.count("gated_grad_input") == (shaders.count("gates") if len(sizes) > 3 else 0)
 
 
 @pytest.mark.parametrize(
@@ -435,14 +492,14 @@ def test_stored_gradients_lie_below_those_of_the_inputs(sizes: tuple[int, ...], 
     [
         ((2, 32, 1), "sgd", 4096, 3),  # forward, gradients, updates
         ((2, 128, 1), "adam", 1000, 3),
-        ((16, 64, 64, 1), "adam", 2048, 9),
+        ((16, 64, 64, 1), "adam", 2048, 8),
         ((16, 64, 64, 1), "adam", 64, 6),  # not in parts
     ],
 )
 def test_gradients_in_parts_are_made_before_the_first_update(
     sizes: tuple[int, ...], optimizer: str, batch: int, passes: int
 ):
-    """On GPUs, and lie in one texture: two render passes in all."""
+    """On GPUs, and lie in one texture, as do the parameters: all updates are one render pass."""
     got = call(
         PROBE, "lowered", mlp(sizes, "mse", optimizer=optimizer), "values", DESKTOP | {"software": False},
         {"total": batch, "train": batch, "validation": 0, "batch": batch},

@@ -116,6 +116,11 @@ class LayerShape:
     frozen: bool = False  # whether its weights, if it has some, stay as they are
 
     @property
+    def is_dense(self) -> bool:
+        """Whether it multiplies flat rows by weights."""
+        return self.weights is not None and self.lines is None and self.sums is None
+
+    @property
     def parameters(self) -> int:
         """Weights and biases."""
         return math.prod(self.weights) + (self.weights[2] if self.bias else 0) if self.weights else 0

@@ -2,11 +2,11 @@
 import { EngineError } from "../../errors.js";
 import { extent, filled, stackedSize, textureBytes } from "./layout.js";
 
-/** @import { Lanes, Layout } from "./layout.js" */
+/** @import { Lanes, Layout, Numbers } from "./layout.js" */
 
-/** A texture array: RGBA32F or RGBA32UI, of one lane R32F or R32UI, of `int` R32I. `copied`: beside it there is a buffer of its size, into which its
- * texels are copied.
- * @typedef {{width: number, height: number, layers: number, lanes: Lanes, int: boolean, copied?: boolean}} Texture */
+/** A texture array: RGBA32F or RGBA32UI, of one lane R32F or R32UI, where these are not floats R32I or R32UI. `copied`: beside it there is a buffer of its
+ * size, into which its texels are copied.
+ * @typedef {{width: number, height: number, layers: number, lanes: Lanes, numbers: Numbers, copied?: boolean}} Texture */
 
 /**
  * Where a tensor lies, or several that are never alive together: all of a texture, or `height` of its lines from line `y` on. A folded one's width
@@ -15,12 +15,12 @@ import { extent, filled, stackedSize, textureBytes } from "./layout.js";
  */
 
 /**
- * A tensor that shares textures with others, alive from group `first` to `last`; `below`: what lies below it meanwhile, of as many texels a row.
+ * A tensor that shares textures with others, alive from group `first` to `last`; `below`: what lies below it meanwhile.
  * @typedef {{name: string, layout: Layout, first: number, last: number, below?: import("./stored_gradients.js").Gradient}} Tenant
  */
 
-/** Lines that a tenant needs besides its own. @param {Tenant} tenant */
-const linesBelow = ({ below }) => below?.layout.groups ?? 0;
+/** What a tenant needs besides its own lines. @param {Tenant} tenant */
+const moreOf = ({ below }) => ({ lines: below?.layout.groups ?? 0, width: below?.layout.texelsPerRow ?? 0 });
 
 export class Arena {
   /** @param {number} maxSize MAX_TEXTURE_SIZE */
@@ -36,18 +36,18 @@ export class Arena {
    * A texture of its own.
    * @param {string} name for the message
    * @param {Layout} layout
-   * @param {{lanes?: Lanes, int?: boolean, copied?: boolean, like?: Slot, more?: number}} [options] `like`: another render target of the same draw, whose size it must have;
-   *   `more`: lines below it
+   * @param {{lanes?: Lanes, numbers?: Numbers, copied?: boolean, like?: Slot, more?: {lines: number, width: number}}} [options] `like`: another render target of the same draw, whose size it must have;
+   *   `more`: for what lies below it, lines and width
    * @returns {number} its slot
    */
-  own(name, layout, { lanes = 4, int = false, copied = false, like, more = 0 } = {}) {
+  own(name, layout, { lanes = 4, numbers = "float", copied = false, like, more = { lines: 0, width: 0 } } = {}) {
     const size = like ?? extent(layout, this.maxSize);
-    if (!size || size.height + more > this.maxSize) {
+    if (!size || size.height + more.lines > this.maxSize || more.width > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    const texture = { width: size.width, height: size.height + more, layers: layout.layers, lanes, int, copied };
+    const texture = { width: Math.max(size.width, more.width), height: size.height + more.lines, layers: layout.layers, lanes, numbers, copied };
     this.textures.push(texture);
     return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
   }
@@ -61,7 +61,7 @@ export class Arena {
     if (tensors.length === 1) return [this.own(tensors[0].name, tensors[0].layout)];
     const { layers } = tensors[0].layout;
     const sizes = tensors.map(({ layout }) => /** @type {{width: number, height: number}} */ (extent(layout, this.maxSize)));
-    const kind = { layers, lanes: /** @type {Lanes} */ (4), int: false };
+    const kind = { layers, lanes: /** @type {Lanes} */ (4), numbers: /** @type {Numbers} */ ("float") };
     this.textures.push({ ...stackedSize(sizes), ...kind });
     let y = 0;
     return sizes.map(({ width, height }, i) => {
@@ -93,7 +93,7 @@ export class Arena {
         const apart = tenants.get(slot)?.every((t) => t.last < tensor.first || tensor.last < t.first);
         return apart && fits(tensor, this.slots[slot]);
       });
-      const slot = free ?? this.own(tensor.name, tensor.layout, { more: linesBelow(tensor) });
+      const slot = free ?? this.own(tensor.name, tensor.layout, { more: moreOf(tensor) });
       if (free === undefined) {
         shared.push(slot);
         tenants.set(slot, []);
@@ -121,5 +121,6 @@ function fits(tenant, slot) {
   const { layout } = tenant;
   if (layout.layers !== slot.layers || layout.folded !== slot.folded) return false;
   const { width, height } = filled(layout, slot.width);
-  return width <= slot.width && height + linesBelow(tenant) <= slot.height;
+  const more = moreOf(tenant);
+  return Math.max(width, more.width) <= slot.width && height + more.lines <= slot.height;
 }

@@ -99,17 +99,17 @@ export class Device {
 
   /**
    * A texture array, contents zero.
-   * @param {{width: number, height: number, layers: number, lanes?: Lanes, int?: boolean}} size
+   * @param {{width: number, height: number, layers: number, lanes?: Lanes, numbers?: import("./layout.js").Numbers}} size
    * @returns {WebGLTexture}
    */
   createTexture(size) {
     const { gl } = this;
-    const { width, height, layers, lanes = 4, int = false } = size;
+    const { width, height, layers, lanes = 4, numbers = "float" } = size;
     const texture = gl.createTexture();
     if (!texture) throw this.failure();
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     const [one, four] = this.format === "rgba32f" ? [gl.R32F, gl.RGBA32F] : [gl.R32UI, gl.RGBA32UI];
-    const format = int ? gl.R32I : lanes === 1 ? one : four;
+    const format = numbers === "int" ? gl.R32I : numbers === "uint" ? gl.R32UI : lanes === 1 ? one : four;
     gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, format, width, height, layers);
     // Texels are numbers: no filter may mix them, no address may wrap.
     for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D_ARRAY, filter, gl.NEAREST);

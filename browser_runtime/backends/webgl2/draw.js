@@ -10,8 +10,10 @@ import { filled } from "./layout.js";
 /**
  * Where a tensor lives: its texture for even and odd steps (different for what ping-pongs), and how.
  * Steps and batches are the same unless gradients of several batches are added up: `clock` says which of them changes textures.
- * @typedef {{slots: [number, number], layout: Layout, fed: boolean, clock?: "batch"}} Place
+ * @typedef {{slots: [number, number], layout: Layout, fed: boolean, clock?: "batch", gated?: Gated}} Place
  */
+
+/** What a gradient is stored as instead: gated_gradients.js. @typedef {{gates: Place, factors: Place}} Gated */
 
 /** Lines of a slot whose copies are parts of a buffer: `texels` each, one for each of the row groups. @typedef {{slot: number, texels: number, groups: number}} Lines */
 
@@ -32,7 +34,7 @@ export const drawCalls = (draws) => draws.reduce((sum, { uniform }) => sum + (un
 
 /**
  * A tensor that a kernel reads under a name of its own; where it is not stored, what it is computed from.
- * @typedef {{name: string, place: Place, type?: "int", computed?: {kind: "affine"|"affine_grad_input", relu: boolean, inner: KernelRead[]}}} KernelRead
+ * @typedef {{name: string, place: Place, computed?: {kind: "affine"|"affine_grad_input", relu: boolean, inner: KernelRead[]}}} KernelRead
  */
 
 /** The reads that are fetches, those behind computed ones first. @param {KernelRead[]} reads @param {KernelRead[]} [found] @returns {KernelRead[]} */
@@ -82,14 +84,14 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain,
     source: {
       shader: `${kernel}.frag.glsl`,
       defines,
-      reads: fetches.map(({ name, place, type }, i) => {
+      reads: fetches.map(({ name, place }, i) => {
         const { texture, y, width: line } = arena.slots[place.slots[0]];
-        const { width, height, lanes } = arena.textures[texture];
-        return { name, sampler: samplers[i], layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, type, lanes };
+        const { width, height, lanes, numbers } = arena.textures[texture];
+        return { name, sampler: samplers[i], layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, numbers, lanes };
       }),
       computed: computedOf(reads),
       uniform: uniform && { name: uniform.alias, layout: uniform.layout },
-      writes: writes.map((/** @type {any} */ { name, layers }) => ({ name, targets: layers === "slot" ? 1 : layers })),
+      writes: writes.map((/** @type {any} */ { name, slots, layers }) => ({ name, targets: layers === "slot" ? 1 : layers, numbers: arena.slots[slots[0]].numbers })),
       domain,
       width: target.width,
       y: target.y,

@@ -28,8 +28,8 @@ export class Executable {
    */
   constructor(device, lowered) {
     const started = performance.now();
-    const { phases, gathers, reductions } = lowered;
-    const first = [...phases.train.flat(), reductions.train.draw];
+    const { phases, step, gathers, reductions } = lowered;
+    const first = [...step.batch, ...step.end, reductions.train.draw];
     const rest = [...gathers.epoch, ...phases.evaluate.flat(), ...phases.predict.flat(), ...gathers.stage, reductions.evaluate.draw];
     this.device = device;
     this.gl = device.gl;
@@ -100,11 +100,11 @@ export class Executable {
       gl.flush();
     }
     device.check();
-    const { phases, updatesFrom } = this.lowered;
+    const { phases, step } = this.lowered;
     this.groups = phases.train.map((group) => this.all(group));
-    this.train = this.groups.flat();
-    this.batch = this.groups.slice(0, updatesFrom).flat();
-    this.updates = this.groups.slice(updatesFrom).flat();
+    this.batch = this.all(step.batch);
+    this.updates = this.all(step.end);
+    this.train = [...this.batch, ...this.updates];
   }
 
   /** Compiles all that training did not wait for, behind what it runs. */
@@ -235,20 +235,16 @@ export class Executable {
 
   /**
    * Runs the first step whose scalars stand in `this.steps` group by group, without taking it: the new parameters are left in the textures of
-   * the other parity, where the next step overwrites them.
+   * the other parity, where the next step overwrites them. No update waits, so that what its group read is still there.
    * @param {(group: number) => void} after called after each group, to read what it made
    */
   inspect(after) {
     this.steps.upload(1);
-    /** Groups that are drawn together with the next one. @type {number[]} */
-    const waiting = [];
     this.groups.forEach((dispatches, group) => {
-      waiting.push(group);
-      if (dispatches.length === 0) return;
       this.enter();
       this.steps.bind(0);
       this.run(dispatches, 0);
-      waiting.splice(0).forEach(after);
+      after(group);
     });
   }
 

@@ -10,16 +10,17 @@ import { ROW_ALIGNMENT } from "./layout.js";
  * Rows that a fragment writes, where the device's render targets allow it: of activations and their gradients, of weights with their
  * states, of weight gradients that are stored. `samples`: whose products a weight gradient fetches at once, or whose texels a sum of row losses does,
  * a power of two and at most ROW_ALIGNMENT: 1 is the least to compile.
- * `texels`: of a row whose products a product fetches at once, a power of two.
+ * `texels`: of a row whose products a product fetches at once, a power of two; `single` where a fragment has one row.
  * `parts`: of the batch, among which a weight gradient is split that has fewer than `fragments`, and with those that it waits for `turns` of its
  * loops or more: `samples` of each part at least, `most` parts, and none where that makes fewer than `least`.
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
  * `uniform`: from how many products on a dense layer's rows come from a uniform block, where its results have so many `texels` a row at least.
- * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number, slots?: number,
+ * `gated`: from how many products on a gradient that may be is stored as gates.
+ * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number|{single: number, several: number}, slots?: number,
  *   parts?: {fragments: number, turns: number, samples: number, least: number, most: number}, regions?: {texels: number, alike: boolean},
- *   uniform?: {products: number, texels: number}}} RowsWanted
+ *   uniform?: {products: number, texels: number}, gated?: {products: number}}} RowsWanted
  */
 
 /**
@@ -35,8 +36,9 @@ import { ROW_ALIGNMENT } from "./layout.js";
 export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
   gpu: {
-    activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: 2, slots: 64, regions: { texels: 17_500, alike: true },
+    activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: { single: 8, several: 2 }, slots: 64, regions: { texels: 17_500, alike: true },
     parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 27, texels: 192 },
+    gated: { products: 2 ** 23 },
   },
 };
 /** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */
@@ -50,6 +52,12 @@ export function rowsFor(choice, rows, texelsPerRow) {
   if (typeof choice === "number") return choice;
   if ((rows / choice.many) * texelsPerRow >= MANY_FRAGMENTS) return choice.many;
   return (rows / choice.usual) * texelsPerRow < FEW_FRAGMENTS ? choice.few : choice.usual;
+}
+
+/** @param {RowsWanted["texels"]} choice @param {number} rows a fragment @returns {number} texels at once */
+export function texelsFor(choice, rows) {
+  if (typeof choice !== "object") return choice ?? 1;
+  return rows === 1 ? choice.single : choice.several;
 }
 
 /** However few fragments a draw has, each sample that they wait for takes as long as so many fragments more would. */

@@ -41,9 +41,10 @@ export const roundUp = (/** @type {number} */ a, /** @type {number} */ b) => cei
 /** A batch's rows are padded to a multiple of this: whole row groups whatever R is, and as many samples as kernels take at once. */
 export const ROW_ALIGNMENT = 16;
 
-const LANE_BYTES = 4; // float32 or int32
+const LANE_BYTES = 4; // of every kind of numbers
 
 /** Numbers that a texel of a texture holds. @typedef {1|4} Lanes */
+/** What they are: float32, row numbers, or bits. @typedef {"float"|"int"|"uint"} Numbers */
 
 /** Of what comes with the data. @param {{channels: number}} layout @returns {Lanes} */
 export const lanesOf = ({ channels }) => (channels === 1 ? 1 : 4);

@@ -3,6 +3,7 @@ import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
 import { ROWS, samplesFor } from "./fragment_rows.js";
+import { gatedGradients } from "./gated_gradients.js";
 import { atOnce, BLOCK, largestPower, MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
 import { bytesOf, ceilDiv, columnsOf, lanesOf, layoutOf, matrixOf, RESIDENT_BYTES, ROW_ALIGNMENT, rowsPerFragment, roundUp } from "./layout.js";
@@ -14,7 +15,7 @@ import { partOf, UNIFORM_ROWS, uniformProducts, uniformWeights } from "./uniform
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
-/** @import { Lanes, Layout } from "./layout.js" */
+/** @import { Lanes, Layout, Numbers } from "./layout.js" */
 /** @import { Phase, Plan } from "../../plan/plan.js" */
 
 /** Share of them for the ring of batches through which data is streamed. */
@@ -52,7 +53,8 @@ const TEXELS_OF_PART = 4096;
  * @property {Map<string, Place>} places
  * @property {{name: string, values: number[]}[]} constants what they hold
  * @property {import("../../plan/plan.js").Phase} training the plan's, its groups in the order in which they are drawn
- * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group, its draws; none where a later one's make what it makes too
+ * @property {{train: Draw[][], evaluate: Draw[][], predict: Draw[][]}} phases for each group, its draws
+ * @property {{batch: Draw[], end: Draw[]}} step those of training in their order: of every batch, and what the last one of a step runs besides
  * @property {number} updatesFrom the first group of training that waits for a step's last batch; beyond the last where none does
  * @property {{epoch: Draw[], stage: Draw[]}} gathers from the data set, into an epoch of batches and into the staging rows
  * @property {string[]} fed names of what comes with the data
@@ -73,20 +75,6 @@ function requireTargets(draws, maxDrawBuffers) {
       throw new EngineError("no_float_targets", `${source.shader} writes ${targets} float32 render targets; the device has ${maxDrawBuffers}`);
     }
   }
-}
-
-/**
- * Of groups that wait for one another: all gradients, then the updates, as draws of the last of them.
- * @param {Draw[][]} draws of each group, a gradient and its update where it is one of these @param {number[][]} together
- */
-function updatesLast(draws, together) {
-  const ordered = [...draws];
-  for (const run of together) {
-    const pairs = run.map((group) => draws[group]);
-    for (const group of run) ordered[group] = [];
-    ordered[run[run.length - 1]] = [...pairs.map(([gradient]) => gradient), ...pairs.map(([, update]) => update)];
-  }
-  return ordered;
 }
 
 /** Rows that are evaluated or predicted at once. @param {Rows} rows */
@@ -121,8 +109,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     if (places.has(name)) throw new Error(`${name} has a place already`);
     places.set(name, place);
   };
-  const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, int = false, lanes = /** @type {Lanes} */ (4) } = {}) => {
-    const slot = arena.own(name, layout, { int, lanes });
+  const own = (/** @type {string} */ name, /** @type {Layout} */ layout, { fed = false, numbers = /** @type {Numbers} */ ("float"), lanes = /** @type {Lanes} */ (4) } = {}) => {
+    const slot = arena.own(name, layout, { numbers, lanes });
     put(name, { slots: [slot, slot], layout, fed });
   };
   const data = (/** @type {string} */ name) => layoutFor({ rows: rows.total, ...columns[name], layers: 1 });
@@ -142,15 +130,16 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     own(fedAt("stage", name), layoutFor({ rows: stage, ...columns[name], layers }), { lanes });
   }
   if (!streamed) {
-    own(orderAt("epoch"), layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, int: true, lanes: 1 });
-    own(orderAt("stage"), layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, int: true, lanes: 1 });
+    own(orderAt("epoch"), layoutFor({ rows: batches * batch, columns: 1, layers: 1 }), { fed: true, numbers: "int", lanes: 1 });
+    own(orderAt("stage"), layoutFor({ rows: roundUp(Math.max(rows.validation, 1), stage), columns: 1, layers: 1 }), { fed: true, numbers: "int", lanes: 1 });
   }
 
   const outputs = 1 + plan.states.length;
   if (outputs > limits.maxDrawBuffers) {
     throw new EngineError("no_float_targets", `this optimizer writes ${1 + plan.states.length} render targets; the device has ${limits.maxDrawBuffers}`);
   }
-  const uniform = uniformProducts(plan.phases.train, batch, wanted, limits);
+  const gatedNames = gatedGradients(plan.phases.train, batch, wanted, limits);
+  const uniform = uniformProducts(plan.phases.train, batch, wanted, limits, gatedNames);
   const textures = parameterTextures(plan, limits, wanted, outputs, uniformWeights(plan.phases.train, uniform));
   for (const members of textures) {
     const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
@@ -210,10 +199,10 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({
-      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, quadWidths, arranged, fixed, phase,
+      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, gatedNames, quadWidths, arranged, fixed, phase,
     });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
-    return { draws: updatesLast(draws, lowering.together), lowering };
+    return { draws, lowering };
   };
   const train = lowerPhase(runs.train);
   const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(1, ceilDiv(rows.validation, stage))));
@@ -227,7 +216,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     return makeDraw(arena, "gather", {
       trips: 0,
       defines: {},
-      reads: [{ name: "S", place: place(fedAt("data", name)) }, { name: "ORDER", place: place(orderAt(to)), type: "int" }],
+      reads: [{ name: "S", place: place(fedAt("data", name)) }, { name: "ORDER", place: place(orderAt(to)) }],
       writes: [{ name: "E", slots: out.slots, layers: out.layout.layers }],
       domain: out.layout,
     });
@@ -264,6 +253,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   };
   const reductions = { train: reduction(train.lowering), evaluate: reduction(evaluate.lowering) };
   const phases = { train: train.draws, evaluate: evaluate.draws, predict: predict.draws };
+  const ofBatch = accumulates ? updatesFrom : training.groups.length;
+  const step = { batch: train.lowering.ordered(train.draws.slice(0, ofBatch)), end: train.draws.slice(ofBatch).flat() };
   requireTargets(Object.values(phases).flat(2), limits.maxDrawBuffers);
 
   return {
@@ -273,7 +264,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     bytes: arena.bytes,
     places,
     phases,
-    updatesFrom: accumulates ? updatesFrom : training.groups.length,
+    step,
+    updatesFrom: ofBatch,
     constants: constants.map(({ name, values = [] }) => ({ name, values })),
     gathers: streamed ? { epoch: [], stage: [] } : { epoch: fedNames.map((name) => gather(name, "epoch")), stage: fedNames.map((name) => gather(name, "stage")) },
     fed: fedNames,

@@ -2,6 +2,7 @@
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
+import { GATED_ROWS, gatesLayout } from "./gated_gradients.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts } from "./stored_gradients.js";
@@ -40,13 +41,14 @@ export class Lowering {
    * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
+   * @param {Set<string>} context.gatedNames gradients that are stored as gates
    * @param {Set<number>} context.quadWidths texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
    *   they share textures
    * @param {number} [context.arranged] the slot in which these rows are arranged, where there are any
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, quadWidths, arranged, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, gatedNames, quadWidths, arranged, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
@@ -56,14 +58,15 @@ export class Lowering {
     this.slots = 0;
     this.shared = shared;
     this.uniform = uniform;
+    this.gatedNames = gatedNames;
     this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
     this.arranged = arranged;
     this.places = new Map(fixed);
     this.phase = phase;
     /** Textures that only the next draw reads, so that one may serve many. @type {number[]} */
     this.scratches = [];
-    /** Places in the order of groups whose gradients are made before the first of their updates. @type {number[][]} */
-    this.together = [];
+    /** Groups, by their places in the order, whose gradient is kept up to the end of a step, so that their updates follow one another there. @type {Set<number>} */
+    this.waiting = new Set();
     this.assign();
     this.assignParts();
   }
@@ -93,6 +96,10 @@ export class Lowering {
         tensors.push({ name, first, last, layout: layoutOf({ ...matrixOf(shape), layers: rowsPerFragment(4, maxDrawBuffers), bias }, maxSize) });
         continue;
       }
+      if (this.isGated(name)) {
+        this.placeGates(name, layoutOf({ rows: batchRows, ...columnsOf(shape), layers: GATED_ROWS }, maxSize));
+        continue;
+      }
       // A texel of row losses has 4 lanes, and is a render target of the same draw. Those of many batches are as large as this one's texture,
       // which therefore is no larger than it must be.
       const beside = besideRowLosses.has(name);
@@ -118,25 +125,58 @@ export class Lowering {
     for (const { name, layout, below } of tensors) {
       const slot = /** @type {number} */ (slots.get(name));
       keep(name, slot, layout);
-      if (below) keep(below.name, this.arena.below(slot, layout, below.layout), below.layout);
+      if (!below) continue;
+      keep(below.name, this.arena.below(slot, layout, below.layout), below.layout);
+      if (phase.lifetimes.get(name)?.last === phase.groups.length - 1) this.waiting.add(below.group);
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
   }
 
-  /** Places the parts of gradients that wait for one another, in one texture where they fit together: draws into it are one render pass. */
+  /** @param {string} name of a gradient @param {Layout} layout that it would have */
+  placeGates(name, layout) {
+    const gates = gatesLayout(layout, this.arena.maxSize);
+    const place = (/** @type {number} */ slot) => ({ slots: /** @type {[number, number]} */ ([slot, slot]), layout: gates, fed: false });
+    const gated = {
+      gates: place(this.arena.own(`gates of ${name}`, gates, { lanes: 1, numbers: "uint" })),
+      factors: place(this.arena.own(`factors of ${name}`, gates)),
+    };
+    this.places.set(name, { slots: gated.gates.slots, layout, fed: false, gated });
+  }
+
+  /** Whether it is stored as gates. @param {string} name */
+  isGated(name) {
+    return this.gatedNames.has(name);
+  }
+
+  /** @param {string} name of such a gradient */
+  gated(name) {
+    return /** @type {import("./draw.js").Gated} */ (this.place(name).gated);
+  }
+
+  /** Places the parts of gradients whose updates wait, in one texture where they fit together: draws into it may be one render pass. */
   assignParts() {
     const { maxSize } = this.arena;
-    for (const run of gradientsInParts(this)) {
-      const stacked = stacks(run, maxSize);
-      const stacking = new Set(stacked.flat().map(({ name }) => name));
-      const alone = run.filter(({ name }) => !stacking.has(name));
-      for (const members of [...stacked, ...alone.map((one) => [one])]) {
-        const slots = this.arena.stack(members);
-        members.forEach(({ name, layout }, i) => this.places.set(name, { slots: [slots[i], slots[i]], layout, fed: false }));
-      }
-      this.together.push(run.map(({ group }) => group));
+    const all = gradientsInParts(this);
+    if (all.length + this.waiting.size < 2) return this.waiting.clear();
+    const stacked = stacks(all, maxSize);
+    const stacking = new Set(stacked.flat().map(({ name }) => name));
+    const alone = all.filter(({ name }) => !stacking.has(name));
+    for (const members of [...stacked, ...alone.map((one) => [one])]) {
+      const slots = this.arena.stack(members);
+      members.forEach(({ name, layout }, i) => this.places.set(name, { slots: [slots[i], slots[i]], layout, fed: false }));
     }
+    for (const { group } of all) this.waiting.add(group);
+  }
+
+  /**
+   * The order in which a batch's draws follow one another: updates that wait are the last, those of the same textures side by side.
+   * @param {Draw[][]} draws of each group, those of a waiting one a gradient and its update @returns {Draw[]}
+   */
+  ordered(draws) {
+    const updates = [...this.waiting].map((group) => draws[group][1]);
+    const texture = (/** @type {Draw} */ { writes: [{ slots: [slot] }] }) => this.arena.slots[slot].texture;
+    return [...draws.flatMap((each, group) => (this.waiting.has(group) ? each.slice(0, 1) : each)), ...updates.sort((a, b) => texture(a) - texture(b))];
   }
 
   /** @param {string} name @returns {Place} */

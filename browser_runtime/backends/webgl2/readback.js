@@ -25,6 +25,19 @@ export function readNow(device, target, { x, y, width, height }, lanes) {
 }
 
 /**
+ * The same of a texture of bits, whose texels have one lane.
+ * @param {Device} device @param {{texture: WebGLTexture, layer: number}} target @param {Rectangle} rectangle @returns {Uint32Array} [height, width]
+ */
+export function readBits(device, target, { x, y, width, height }) {
+  const { gl } = device;
+  const framebuffer = device.createFramebuffer([target]);
+  const texels = new Uint32Array(width * height * 4);
+  gl.readPixels(x, y, width, height, gl.RGBA_INTEGER, gl.UNSIGNED_INT, texels);
+  device.deleteFramebuffer(framebuffer);
+  return Uint32Array.from({ length: width * height }, (_, i) => texels[4 * i]);
+}
+
+/**
  * Reads a rectangle of the bound framebuffer's first target.
  * @param {Device} device @param {Rectangle} rectangle @param {Lanes} lanes of its texture
  * @returns {Promise<Float32Array>} [height, width, lanes]

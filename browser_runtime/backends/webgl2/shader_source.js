@@ -2,7 +2,7 @@
 // `#include "lib/x.glsl"` brings each file once; what a kernel may know of its tensors is declared from their layouts.
 import { EngineError } from "../../errors.js";
 
-/** @import { Layout } from "./layout.js" */
+/** @import { Layout, Numbers } from "./layout.js" */
 
 /**
  * @typedef {object} Read a tensor that the kernel fetches from, under the name NAME: NAME_fetch, NAME_layer, NAME_base ...
@@ -12,7 +12,7 @@ import { EngineError } from "../../errors.js";
  * @property {number} width @property {number} height of the texture
  * @property {{y: number, width: number}} [region] its first line there and how long its lines are, where it has not the whole texture
  * @property {boolean} [fed] its rows start at uFirstRow: it holds an epoch of batches, not one
- * @property {"float"|"int"} [type] "int" for row numbers
+ * @property {Numbers} [numbers] of its texels
  * @property {import("./layout.js").Lanes} [lanes] of a texel; a fetch gives 0 for those that it has not
  */
 
@@ -29,7 +29,7 @@ import { EngineError } from "../../errors.js";
  * @property {Read[]} reads
  * @property {ComputedRead[]} computed
  * @property {{name: string, layout: Layout}} [uniform] what lies in a uniform block instead, of which kernels know no more than its sizes
- * @property {{name: string, targets: number}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
+ * @property {{name: string, targets: number, numbers?: Numbers}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
  * @property {number} width of the render targets, or of their lines that are written @property {number} [y] the first of these
  */
@@ -128,11 +128,11 @@ function domainText({ domain, width, y = 0 }) {
   ];
 }
 
-/** @param {{name: string, targets: number}[]} writes @param {Dialect} dialect */
+/** @param {KernelSource["writes"]} writes @param {Dialect} dialect */
 function writesText(writes, { format }) {
-  const type = format === "rgba32ui" ? "uvec4" : "vec4";
   let location = 0;
-  const lines = writes.map(({ name, targets }) => {
+  const lines = writes.map(({ name, targets, numbers = "float" }) => {
+    const type = numbers === "uint" || format === "rgba32ui" ? "uvec4" : "vec4";
     const line = `layout(location = ${location}) out highp ${type} o${name}[${targets}];`;
     location += targets;
     return line;
@@ -160,10 +160,9 @@ const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, unif
  * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
-function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, type = "float", lanes = 4 }, { format, fetch }) {
+function readText({ name, sampler: owner = name, layout, width, height, region = { y: 0, width }, fed, numbers = "float", lanes = 4 }, { format, fetch }) {
   const { folded, layers, lines, spread, texelsPerRow } = layout;
-  const int = type === "int";
-  const sampler = int ? "isampler2DArray" : format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray";
+  const sampler = { float: format === "rgba32ui" ? "usampler2DArray" : "sampler2DArray", int: "isampler2DArray", uint: "usampler2DArray" }[numbers];
   const plain = lines === 1 ? "ivec2 at = ivec2(n, base);" : "ivec2 at = ivec2((n >> 2 << 1) | (n & 1), base + (n >> 1 & 1));";
   const at = folded ? `int t = base + n; ivec2 at = ivec2(t & ${region.width - 1}, t >> ${log2(region.width)});` : plain;
   // Texels, or lines, from a row group to the next one.
@@ -176,9 +175,9 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
       ? `texture(u${owner}, vec3((vec2(at) + .5) * vec2(${float(1 / width)}, ${float(1 / height)}), float(layer)))`
       : `texelFetch(u${owner}, ivec3(at, layer), 0)`;
   const texel = lanes === 1 ? `${point}.x` : point;
-  const numbers = !int && format === "rgba32ui" ? `uintBitsToFloat(${texel})` : texel;
-  const vector = int ? "ivec4" : "vec4";
-  const value = lanes === 1 ? `${vector}(${numbers}, 0, 0, 0)` : numbers;
+  const typed = numbers === "float" && format === "rgba32ui" ? `uintBitsToFloat(${texel})` : texel;
+  const vector = { float: "vec4", int: "ivec4", uint: "uvec4" }[numbers];
+  const value = lanes === 1 ? `${vector}(${typed}, 0, 0, 0)` : typed;
   return [
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),

@@ -1,6 +1,7 @@
 // Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and what each is one render pass with: the
 // gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
+import { turnedLayout } from "./gated_gradients.js";
 import { layoutInParts, matrixOf, rowsPerFragment } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
@@ -29,6 +30,8 @@ export const partsOf = (lowering, group) => partsFor(lowering.wanted.parts, lowe
  * @returns {Layout|null} null where the update ends its draw, or adds parts
  */
 export function storedGradient(lowering, group) {
+  const [{ inputs, outputs }] = group.ops;
+  if (lowering.isGated(inputs.dy)) return turnedLayout(lowering.tensor(outputs.dw), lowering.arena.maxSize);
   const update = group.ops.find(({ type }) => type === "update");
   if (!update || partsOf(lowering, group) > 1) return null;
   const domain = lowering.layout(update.inputs.w);
@@ -42,24 +45,20 @@ export function storedGradient(lowering, group) {
   return lowering.measure({ ...matrixOf(shape), layers, bias });
 }
 
-/** A gradient that is to lie beside another tensor. @typedef {{name: string, layout: Layout}} Gradient */
+/** A stored gradient, and the place in the order of the group that makes it and updates from it. @typedef {{name: string, layout: Layout, group: number}} Gradient */
 
 /**
- * Groups, one behind the other, each of which stores its gradient in parts and updates from them: all gradients may be made before the first update.
+ * The gradients that are stored in parts, each with an update from them.
  * @param {Lowering} lowering
- * @returns {(Gradient & {group: number})[][]} by their places in the order, two at least
+ * @returns {Gradient[]}
  */
 export function gradientsInParts(lowering) {
-  /** @type {(Gradient & {group: number})[][]} */
-  const runs = [[]];
-  lowering.phase.groups.forEach((group, i) => {
+  return lowering.phase.groups.flatMap((group, i) => {
     const { kernel, ops } = group;
     const parts = kernel === "affine_grad_weights" && ops.some(({ type }) => type === "update") ? partsOf(lowering, group) : 1;
     const name = ops[0].outputs.dw;
-    if (parts > 1) runs[runs.length - 1].push({ group: i, name, layout: layoutInParts(partLayout(lowering, name), parts, lowering.arena.maxSize) });
-    else if (runs[runs.length - 1].length > 0) runs.push([]);
+    return parts > 1 ? [{ group: i, name, layout: layoutInParts(partLayout(lowering, name), parts, lowering.arena.maxSize) }] : [];
   });
-  return runs.filter(({ length }) => length > 1);
 }
 
 /**
@@ -75,16 +74,16 @@ export function gradientsBelow(lowering) {
     const [{ inputs, outputs }] = group.ops;
     const [product] = groups[i - 1].ops;
     const layout = product.inputs.dy === inputs.dy && storedGradient(lowering, group);
-    if (layout) found.set(Object.values(groups[i - 1].outputs)[0], { name: outputs.dw, layout });
+    if (layout) found.set(Object.values(groups[i - 1].outputs)[0], { name: outputs.dw, layout, group: i });
   });
   return found;
 }
 
 /**
- * Whether it fits below the other: draws into both have the same render targets, and no texel is padding.
+ * Whether it fits below the other: draws into both have the same render targets, and next to no texel is padding.
  * @param {Layout} upper @param {Layout} lower @param {number} maxSize MAX_TEXTURE_SIZE
  */
 export function fitsBelow(upper, lower, maxSize) {
   const plain = [upper, lower].every(({ folded, lines }) => !folded && lines === 1);
-  return plain && upper.layers === lower.layers && upper.texelsPerRow === lower.texelsPerRow && upper.groups + lower.groups <= maxSize;
+  return plain && upper.layers === lower.layers && Math.abs(upper.texelsPerRow - lower.texelsPerRow) <= 1 && upper.groups + lower.groups <= maxSize;
 }

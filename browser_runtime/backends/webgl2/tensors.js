@@ -1,7 +1,8 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
+import { ungated } from "./gated_gradients.js";
 import { filled, pack, roundUp, textureBytes, unpack } from "./layout.js";
 import { fedAt } from "./places.js";
-import { readLater, readNow } from "./readback.js";
+import { readBits, readLater, readNow } from "./readback.js";
 
 /** @import { Device } from "./device.js" */
 /** @import { Place } from "./draw.js" */
@@ -115,12 +116,12 @@ export class Tensors {
    */
   uploadBox(slot, { x, y, width, height }, texels, layer = 0) {
     const { gl, device } = this;
-    const { y: top, lanes, int } = this.lowered.slots[slot];
+    const { y: top, lanes, numbers } = this.lowered.slots[slot];
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture(slot));
     this.bound[0] = null;
-    const { format, type } = int ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer(undefined, lanes);
-    const view = int || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
+    const { format, type } = numbers === "int" ? { format: gl.RED_INTEGER, type: gl.INT } : device.transfer(undefined, lanes);
+    const view = numbers === "int" || device.format === "rgba32f" ? texels : new Uint32Array(texels.buffer, texels.byteOffset, texels.length);
     gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, x, top + y, layer, width, height, 1, format, type, view);
   }
 
@@ -150,6 +151,7 @@ export class Tensors {
   readTensor(name, parity = this.parity) {
     const { device } = this;
     const place = this.place(name);
+    if (place.gated) return this.readGated(place.layout, place.gated);
     const { layout } = place;
     // Both clocks turn where the other value is asked for.
     const slot = slotOf(place, this.state ^ (parity === this.parity ? 0 : 3));
@@ -161,6 +163,17 @@ export class Tensors {
     }
     this.checkAlive();
     return { ...unpack(layout, texels, { width, height, lanes }), texels };
+  }
+
+  /** Reads what gates and factors stand for. @param {import("./layout.js").Layout} layout @param {import("./draw.js").Gated} gated */
+  readGated(layout, { gates, factors }) {
+    const [gateSlot, factorSlot] = [gates, factors].map(({ slots: [slot] }) => slot);
+    const { width, height } = this.lowered.slots[gateSlot];
+    const box = { x: 0, y: 0, width, height };
+    const bits = readBits(this.device, { texture: this.texture(gateSlot), layer: 0 }, box);
+    const texels = readNow(this.device, { texture: this.texture(factorSlot), layer: 0 }, box, 4);
+    this.checkAlive();
+    return { data: ungated(layout, gates.layout, bits, texels), bias: null, texels };
   }
 
   /**

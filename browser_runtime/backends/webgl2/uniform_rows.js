@@ -40,10 +40,10 @@ function productOf({ ops }) {
 
 /**
  * The products of a phase that are large enough, and fit the device, by the names of their results.
- * @param {Phase} phase @param {number} rows of a batch, aligned @param {RowsWanted} wanted @param {Limits} limits
+ * @param {Phase} phase @param {number} rows of a batch, aligned @param {RowsWanted} wanted @param {Limits} limits @param {Set<string>} [gated] gradients
  * @returns {Map<string, UniformProduct>}
  */
-export function uniformProducts({ groups, tensors, computed }, rows, { uniform }, { maxDrawBuffers, maxTextureSize, copiedBlockBytes = LEAST_BLOCK_BYTES }) {
+export function uniformProducts({ groups, tensors, computed }, rows, { uniform }, { maxDrawBuffers, maxTextureSize, copiedBlockBytes = LEAST_BLOCK_BYTES }, gated) {
   /** @type {Map<string, UniformProduct>} */
   const found = new Map();
   if (!uniform || maxDrawBuffers < UNIFORM_ROWS || rows > MOST_ROWS) return found;
@@ -54,7 +54,7 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
   };
   for (const group of groups) {
     const product = productOf(group);
-    if (!product || computed.has(product.operand)) continue;
+    if (!product || computed.has(product.operand) || gated?.has(product.operand) || gated?.has(product.result)) continue;
     const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
     const part = partOf(operand.texels);
     const large = rows * operand.values * result.values >= uniform.products && result.texels >= uniform.texels;

@@ -1,9 +1,10 @@
 // Matrix products of dense layers.
-import { samplesFor } from "../fragment_rows.js";
+import { samplesFor, texelsFor } from "../fragment_rows.js";
 import { ceilDiv, ROW_ALIGNMENT, roundUp } from "../layout.js";
 import { partsOf, storedGradient } from "../stored_gradients.js";
 import { UNIFORM_TEXELS } from "../uniform_rows.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
+import { gatedInputGradient, gatedWeightGradient, makeGates } from "./gated.js";
 import { gradientInParts } from "./gradient_parts.js";
 import { lossParts } from "./loss.js";
 import { updateParts } from "./update.js";
@@ -26,8 +27,11 @@ function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, par
   return { trips: rows / samples, defines: { ...many, ...atOnce("SAMPLE", samples) } };
 }
 
-/** How many texels of an operand's rows are taken at once; what is computed where it is read takes registers enough. @param {Lowering} lowering @param {KernelRead} operand */
-const textureTexels = ({ wanted }, { place, computed }) => texelsAtOnce(wanted.texels ?? 1, computed ? 1 : place.layout.texelsPerRow);
+/**
+ * How many texels of an operand's rows are taken at once; what is computed where it is read takes registers enough.
+ * @param {Lowering} lowering @param {KernelRead} operand @param {Layout} domain
+ */
+const textureTexels = ({ wanted }, { place, computed }, { layers }) => texelsAtOnce(texelsFor(wanted.texels, layers), computed ? 1 : place.layout.texelsPerRow);
 
 /**
  * A product of the batch's rows with weights: one draw, or where they come from a uniform block one that arranges them and one for each row group.
@@ -38,7 +42,7 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
   const domain = lowering.layout(result);
   if (!lowering.uniform.has(result)) {
     const operand = lowering.read(alias, name);
-    return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand) }, reads: [operand, ...reads], domain })];
+    return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain) }, reads: [operand, ...reads], domain })];
   }
   const layout = lowering.layout(name);
   const { arrange, lines } = lowering.arrange(name);
@@ -65,7 +69,7 @@ export const kernels = {
     return [
       lowering.draw("affine", {
         trips,
-        defines: { ...defines, ...textureTexels(lowering, operand), ...loss.defines },
+        defines: { ...defines, ...textureTexels(lowering, operand, domain), ...loss.defines },
         reads: [operand, weights, ...loss.reads],
         writes: loss.writes,
         domain,
@@ -77,6 +81,8 @@ export const kernels = {
     const { dy, w } = find(group, "affine_grad_input").inputs;
     const grad = find(group, "activation_grad");
     const dx = grad ? grad.outputs.dx : find(group, "affine_grad_input").outputs.dx;
+    if (lowering.isGated(dx)) return [makeGates(lowering, group)];
+    if (lowering.isGated(dy)) return [gatedInputGradient(lowering, group)];
     return product(lowering, "affine_grad_input", { alias: "DY", name: dy }, dx, {
       trips: lowering.layout(dy).texelsPerRow,
       defines: { BLOCK, GRAD_ACTIVATION: ACTIVATIONS[grad?.attrs.fn ?? "linear"] },
@@ -87,6 +93,7 @@ export const kernels = {
 
   affine_grad_weights(lowering, group) {
     const { inputs: { x, dy }, outputs } = find(group, "affine_grad_weights");
+    if (lowering.isGated(dy)) return gatedWeightGradient(lowering, group);
     const reads = [lowering.read("X", x), lowering.read("DY", dy)];
     const parts = partsOf(lowering, group);
     if (parts > 1) {

@@ -1,0 +1,44 @@
+// gated_grad_weights: DW^T = DZ^T @ X, and db = column sums of DZ, where DZ = (DY @ V^T) * G is stored as gates and factors     forward: affine, see gates
+// G, F [M/8,N/4+2]  X [M,K]  ->  DW [N,K] with db in a column texel behind it   8 columns of DZ and 4 of X a fragment
+// Adds DY X where gates are open, over M in blocks of 256 samples, f32, then multiplies by V; error <= ~ (258 + M/256) * 2^-24 * sum|x||dz|
+// Padding is written as 0, but for the lanes behind db.
+// Reference: browser_runtime/reference/dense.js
+#include "lib/gates.glsl"
+
+// Sample m + i: what it adds to the 8 sums, and in how many of them a gate is open.
+#define ADD(i) { \
+  X_Row row = X_rowAt(m, i); \
+  vec4 x = isBias ? vec4(1.) : X_at(row, column); \
+  x *= (i < 4 ? first : second)[i & 3]; \
+  WHERE_OPEN(gates0, i, 0, part[0], x) WHERE_OPEN(gates0, i, 1, part[1], x) WHERE_OPEN(gates0, i, 2, part[2], x) WHERE_OPEN(gates0, i, 3, part[3], x) \
+  WHERE_OPEN(gates1, i, 0, part[4], x) WHERE_OPEN(gates1, i, 1, part[5], x) WHERE_OPEN(gates1, i, 2, part[6], x) WHERE_OPEN(gates1, i, 3, part[7], x) }
+
+void main() {
+  ivec2 place = fragmentPlace();
+  int group = place.x, k = place.y;
+  // The bias is the weight of an input that is always 1.
+  bool isBias = k == X_TEXELS_PER_ROW;
+  X_Column column = X_column(min(k, X_TEXELS_PER_ROW - 1));
+  vec4 total[ROWS];
+#define CLEAR_TOTAL(i) total[i] = vec4(0.);
+  EACH_ROW(CLEAR_TOTAL)
+
+  for (int start = 0; start < uRows; start += 256) {
+    vec4 part[ROWS];
+#define CLEAR(i) part[i] = vec4(0.);
+    EACH_ROW(CLEAR)
+    int end = min(start + 256, uRows);
+    for (int m = start; m < end; m += SAMPLES) {
+      int line = m >> 3;
+      uint gates0 = gatesAt(line, 2 * group), gates1 = gatesAt(line, 2 * group + 1);
+      vec4 first = rowFactors(line, 0), second = rowFactors(line, 1);
+      EACH_SAMPLE(ADD)
+    }
+#define FLUSH(i) total[i] += part[i];
+    EACH_ROW(FLUSH)
+  }
+
+  vec4 left = columnFactors(2 * group), right = columnFactors(2 * group + 1);
+#define OUT(i) STORE(oDW[i], 8 * group + i < DZ_COLUMNS ? total[i] * (i < 4 ? left : right)[i & 3] : vec4(0.));
+  EACH_ROW(OUT)
+}
