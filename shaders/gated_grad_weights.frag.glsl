@@ -5,11 +5,11 @@
 // Reference: browser_runtime/reference/dense.js
 #include "lib/gates.glsl"
 
-// Sample m + i: what it adds to the 8 sums, and in how many of them a gate is open.
+// Of 8 samples all fetches come first, on no condition: a GPU then waits for them together.
+#define LOAD(i) { X_Row row = X_rowAt(m, i); samples[i] = X_at(row, column); }
+// What sample m + i adds to the sums whose gates are open.
 #define ADD(i) { \
-  X_Row row = X_rowAt(m, i); \
-  vec4 x = isBias ? vec4(1.) : X_at(row, column); \
-  x *= (i < 4 ? first : second)[i & 3]; \
+  vec4 x = (isBias ? vec4(1.) : samples[i]) * (i < 4 ? first : second)[i & 3]; \
   WHERE_OPEN(gates0, i, 0, part[0], x) WHERE_OPEN(gates0, i, 1, part[1], x) WHERE_OPEN(gates0, i, 2, part[2], x) WHERE_OPEN(gates0, i, 3, part[3], x) \
   WHERE_OPEN(gates1, i, 0, part[4], x) WHERE_OPEN(gates1, i, 1, part[5], x) WHERE_OPEN(gates1, i, 2, part[6], x) WHERE_OPEN(gates1, i, 3, part[7], x) }
 
@@ -32,6 +32,8 @@ void main() {
       int line = m >> 3;
       uint gates0 = gatesAt(line, 2 * group), gates1 = gatesAt(line, 2 * group + 1);
       vec4 first = rowFactors(line, 0), second = rowFactors(line, 1);
+      vec4 samples[SAMPLES];
+      EACH_SAMPLE(LOAD)
       EACH_SAMPLE(ADD)
     }
 #define FLUSH(i) total[i] += part[i];
