@@ -6,15 +6,26 @@
 #include "lib/epilogue.glsl"
 #include "lib/optimizer.glsl"
 
+#ifdef TURNED
+// Four weight rows are the lanes of a column texel; the bias is the first lane of the last one.
+mat4 fourRows(int row, int n) {
+  int texel = min(row >> 2, DW_TEXELS_PER_ROW - 1);
+#define COLUMN(j) DW_fetch(DW_layer(4 * n + j), DW_base(4 * n + j), texel)
+  return transpose(mat4(COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)));
+}
+#endif
+
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, n = place.y;
 #ifdef TURNED
-  // The fragment's weight rows are lanes of a column texel, in which the bias is behind all others.
-  int first = ROW_OF(group, 0), texel = group == BIAS_GROUP ? DW_TEXELS_PER_ROW - 1 : first >> 2;
-#define COLUMN(j) DW_fetch(DW_layer(4 * n + j), DW_base(4 * n + j), texel)
-  mat4 gradients = transpose(mat4(COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)));
-#define OUT(i) UPDATE(i, gradients[(first + i) & 3], ROW_OF(group, i))
+  mat4 gradients = fourRows(ROW_OF(group, 0), n);
+#if ROWS == 8
+  mat4 others = fourRows(ROW_OF(group, 4), n);
+#else
+#define others gradients
+#endif
+#define OUT(i) UPDATE(i, (i < 4 ? gradients : others)[ROW_OF(group, i) & 3], ROW_OF(group, i))
 #else
   // DW's bias row need not be W's: the bias starts a row group of its own in each.
   int shifted = group == BIAS_GROUP ? DW_BIAS_ROW - BIAS_ROW : 0;

@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from texelgrad.inputs import Shape
 from texelgrad.layers.base import LayerShape, texels
 
 ROWS, LINES = 8, 2
 """Rows of a group, and lines that it covers in what a product writes."""
 QUAD = 4
 """Column texels side by side in these lines: a row has whole quads."""
-_PRODUCTS = 1 << 27  # from which on a product is large
-_TEXELS = 192  # a row of its results, at least
+_PRODUCTS = 1 << 23  # from which on a product is large
+_TEXELS = 96  # a row of what it reads and makes, at least
 LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
 """The least that a GPU has, and what is taken at most."""
 _ALIGNMENT_BYTES = 256
@@ -35,7 +36,7 @@ class UniformRows:
 
 def is_large(layer: LayerShape, rows: int) -> bool:
     """Whether a dense layer's products may take rows from uniform blocks; its weights then may have 8 rows a fragment."""
-    return layer.is_dense and rows * math.prod(layer.input) * math.prod(layer.output) >= _PRODUCTS
+    return layer.is_dense and _are_many(rows, layer.input, layer.output)
 
 
 def uniform_rows(
@@ -52,8 +53,7 @@ def uniform_rows(
     found = [
         (texels(made), _part(texels(read)))
         for read, made in products
-        if rows * math.prod(read) * math.prod(made) >= _PRODUCTS
-        and (texels(made) >= _TEXELS if training is None else texels(made) in training.widths)
+        if _are_many(rows, read, made) and (training is None or texels(made) in training.widths)
     ]
     taken = [(made, part) for made, part in found if part <= block_bytes]
     if not taken or rows > MOST_ROWS:
@@ -65,6 +65,13 @@ def arranged_bytes(phases: Sequence[UniformRows]) -> int:
     """Of the texture in which all of them arrange the rows, and of the buffer beside it."""
     groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
     return 2 * groups * max(phase.part for phase in phases)
+
+
+def _are_many(rows: int, read: Shape, made: Shape) -> bool:
+    """Products, of long rows."""
+    return (
+        rows * math.prod(read) * math.prod(made) >= _PRODUCTS and min(texels(read), texels(made)) >= _TEXELS
+    )
 
 
 def _part(texels_per_row: int) -> int:

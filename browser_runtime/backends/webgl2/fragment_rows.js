@@ -16,7 +16,7 @@ import { ROW_ALIGNMENT } from "./layout.js";
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
- * `uniform`: from how many products on a dense layer's rows come from a uniform block, where its results have so many `texels` a row at least.
+ * `uniform`: from how many products on a dense layer's rows come from a uniform block, where they and the results have so many `texels` a row at least.
  * `gated`: from how many products on a gradient that may be is stored as gates.
  * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number|{single: number, several: number}, slots?: number,
  *   parts?: {fragments: number, turns: number, samples: number, least: number, most: number}, regions?: {texels: number, alike: boolean},
@@ -29,15 +29,15 @@ import { ROW_ALIGNMENT } from "./layout.js";
  * only compiles longer, and has units idle while a few fragments go through a long batch. Its steps are so short that summing the losses of 32
  * at a time instead of 64 would cost a twentieth of them. It waits 5 us and more for a render pass that depends on another one, as long as it takes to
  * write 17,500 texels, and has many cores that compile; on a CPU a step of two passes instead of three takes a tenth less, but each program 0.05
- * to 0.1 s. Loads bound its large products, of 2^27 multiply-adds and more (a smaller one is done before a draw and a copy have put its rows into a
- * buffer), if a row group's fragments, with which the GPU is alone, are six warps at least.
+ * to 0.1 s. Loads bound its large products, of 2^23 multiply-adds and more (a smaller one is done before a draw and a copy have put its rows into a
+ * buffer), if a row group's fragments, with which the GPU may be alone, are three warps at least and loop for long enough.
  * @type {{software: RowsWanted, gpu: RowsWanted}}
  */
 export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
   gpu: {
     activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: { single: 8, several: 2 }, slots: 64, regions: { texels: 17_500, alike: true },
-    parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 27, texels: 192 },
+    parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 23, texels: 96 },
     gated: { products: 2 ** 23 },
   },
 };

@@ -5,7 +5,7 @@ import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
 import { GATED_ROWS, gatesLayout } from "./gated_gradients.js";
 import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
-import { fitsBelow, gradientsBelow, gradientsInParts } from "./stored_gradients.js";
+import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
 import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
@@ -69,6 +69,7 @@ export class Lowering {
     this.waiting = new Set();
     this.assign();
     this.assignParts();
+    this.assignStored();
   }
 
   /** Places what lives only within the phase. */
@@ -167,6 +168,20 @@ export class Lowering {
       members.forEach(({ name, layout }, i) => this.places.set(name, { slots: [slots[i], slots[i]], layout, fed: false }));
     }
     for (const { group } of all) this.waiting.add(group);
+  }
+
+  /** Places the stored gradients that only the next draw reads: the largest first, so that one texture serves as many as it can. */
+  assignStored() {
+    const tensors = this.phase.groups.flatMap((group, i) => {
+      const name = group.ops[0].outputs.dw;
+      const layout = group.kernel === "affine_grad_weights" && !this.places.has(name) && storedGradient(this, group);
+      return layout ? [{ name, layout, first: i, last: i }] : [];
+    });
+    const slots = this.arena.share(tensors, this.scratches);
+    for (const { name, layout } of tensors) {
+      const slot = /** @type {number} */ (slots.get(name));
+      this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    }
   }
 
   /**

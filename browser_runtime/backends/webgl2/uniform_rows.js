@@ -57,7 +57,7 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
     if (!product || computed.has(product.operand) || gated?.has(product.operand) || gated?.has(product.result)) continue;
     const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
     const part = partOf(operand.texels);
-    const large = rows * operand.values * result.values >= uniform.products && result.texels >= uniform.texels;
+    const large = rows * operand.values * result.values >= uniform.products && Math.min(operand.texels, result.texels) >= uniform.texels;
     const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
     if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
   }
