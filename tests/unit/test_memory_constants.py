@@ -74,7 +74,7 @@ def test_from_when_on_gradients_may_be_gated():
     text = (WEBGL2 / "fragment_rows.js").read_text()
     (exponent,) = re.findall(r"gated: \{ products: 2 \*\* (\d+) \}", text)
     assert 1 << int(exponent) == gated_gradients.PRODUCTS
-    assert f"const GATED_ROWS = {gated_gradients.ROWS};" in (WEBGL2 / "gated_gradients.js").read_text()
+    assert f"const GATED_ROWS = {gated_gradients.ROWS};" in (WEBGL2 / "layout.js").read_text()
 
 
 def test_regions_slots_and_rows_are_those_of_fragment_rows():

@@ -4,18 +4,12 @@
 // batch and V that layer's weights, and 0 where the relu was shut. A product with it needs no loads of DZ: a texel of gates says for 8 rows and 4 columns
 // what is added, V and DY scale what goes in and what comes out. 8 x 4 results take 5.5 loads for their 128 sums instead of 12.
 import { partsFor, rowsFor } from "./fragment_rows.js";
-import { columnsOf, layoutOf, matrixOf, roundUp, size } from "./layout.js";
+import { columnsOf, GATED_ROWS, layoutOf, matrixOf, ROW_TEXELS, size } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
-/** @import { Layout } from "./layout.js" */
 /** @import { Limits } from "./lower.js" */
 /** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
-
-/** Rows of a texel of gates: bit 4 i + c is that of row i and column c. */
-export const GATED_ROWS = 8;
-/** Column texels behind the gates: they hold DY's rows. */
-const ROW_TEXELS = GATED_ROWS / 4;
 
 /**
  * The gradients of a phase that are large enough to be gated, by name.
@@ -54,40 +48,4 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
 function texelsOf(shape) {
   const { columns, pixels } = columnsOf(shape);
   return pixels * Math.ceil(columns / pixels / 4);
-}
-
-/**
- * Of the gates, and of the factors beside them, which are render targets of the same draw: column texel n has those of V's rows 4n to 4n + 3, the last
- * two those of DY's 8 rows.
- * @param {Layout} gradient @param {number} maxSize MAX_TEXTURE_SIZE
- */
-export const gatesLayout = ({ rows, texelsPerRow }, maxSize) =>
-  layoutOf({ rows: rows / GATED_ROWS, columns: 4 * (texelsPerRow + ROW_TEXELS), layers: 1 }, maxSize);
-
-/**
- * A weight gradient as a product with gates makes it: turned, so that a fragment's 8 rows are 8 columns of the gates; the bias is the last column texel.
- * @param {import("../../nn/graph.js").Tensor} gradient @param {number} maxSize MAX_TEXTURE_SIZE
- */
-export function turnedLayout({ shape, bias }, maxSize) {
-  const { rows, columns, blocks } = matrixOf(shape);
-  const texels = blocks * Math.ceil(rows / blocks / 4) + (bias ? 1 : 0);
-  return layoutOf({ rows: roundUp(columns, GATED_ROWS), columns: 4 * texels, layers: GATED_ROWS }, maxSize);
-}
-
-/**
- * The gradient that gates and factors stand for.
- * @param {Layout} gradient @param {Layout} layout of both @param {Uint32Array} gates @param {Float32Array} factors their texels, a line for each row group
- * @returns {Float32Array} [rows, columns]
- */
-export function ungated({ rows, columns, texelsPerRow }, { texelsPerRow: width }, gates, factors) {
-  const out = new Float32Array(rows * columns);
-  for (let r = 0; r < rows; r++) {
-    const line = Math.floor(r / GATED_ROWS) * width;
-    const dy = factors[(line + texelsPerRow) * 4 + (r % GATED_ROWS)];
-    for (let c = 0; c < columns; c++) {
-      const open = (gates[line + (c >> 2)] >>> (4 * (r % GATED_ROWS) + (c & 3))) & 1;
-      if (open) out[r * columns + c] = dy * factors[4 * line + c];
-    }
-  }
-  return out;
 }

@@ -13,6 +13,8 @@
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
 // Where 3 of the 4 lanes would be padding in every texel a texture may have one: the same texels, which are fetched with zeros for the other lanes.
+// Gated, which gated_gradients.js says of some gradients: bits and factors instead of numbers, a texel of bits for 8 rows and 4 columns; the gradient of weights that is
+// made from them lies turned, [columns, rows].
 
 /**
  * @typedef {object} Layout
@@ -211,4 +213,45 @@ export function unpack(layout, texels, texture) {
   if (biasRow < 0) return { data, bias: null };
   const at = texelOf(layout, texture, biasRow) * (texture.lanes ?? 4);
   return { data, bias: texels.slice(at, at + columns) };
+}
+
+/** Rows of a texel of gates: bit 4 i + c is that of row i and column c. */
+export const GATED_ROWS = 8;
+/** Column texels behind the gates, for what 8 rows are multiplied by. */
+export const ROW_TEXELS = GATED_ROWS / 4;
+
+/**
+ * Of the gates, and of the factors beside them, which are render targets of the same draw: column texel n has those of V's rows 4n to 4n + 3, the last
+ * two those of DY's 8 rows.
+ * @param {Layout} gradient @param {number} maxSize MAX_TEXTURE_SIZE
+ */
+export const gatesLayout = ({ rows, texelsPerRow }, maxSize) =>
+  layoutOf({ rows: rows / GATED_ROWS, columns: 4 * (texelsPerRow + ROW_TEXELS), layers: 1 }, maxSize);
+
+/**
+ * A weight gradient as a product with gates makes it: turned, so that a fragment's 8 rows are 8 columns of the gates; the bias is the last column texel.
+ * @param {{shape: number[], bias?: boolean}} gradient @param {number} maxSize MAX_TEXTURE_SIZE
+ */
+export function turnedLayout({ shape, bias }, maxSize) {
+  const { rows, columns, blocks } = matrixOf(shape);
+  const texels = blocks * Math.ceil(rows / blocks / 4) + (bias ? 1 : 0);
+  return layoutOf({ rows: roundUp(columns, GATED_ROWS), columns: 4 * texels, layers: GATED_ROWS }, maxSize);
+}
+
+/**
+ * The gradient that gates and factors stand for.
+ * @param {Layout} gradient @param {Layout} layout of both @param {Uint32Array} gates @param {Float32Array} factors their texels, a line for each row group
+ * @returns {Float32Array} [rows, columns]
+ */
+export function ungated({ rows, columns, texelsPerRow }, { texelsPerRow: width }, gates, factors) {
+  const out = new Float32Array(rows * columns);
+  for (let r = 0; r < rows; r++) {
+    const line = Math.floor(r / GATED_ROWS) * width;
+    const dy = factors[(line + texelsPerRow) * 4 + (r % GATED_ROWS)];
+    for (let c = 0; c < columns; c++) {
+      const open = (gates[line + (c >> 2)] >>> (4 * (r % GATED_ROWS) + (c & 3))) & 1;
+      if (open) out[r * columns + c] = dy * factors[4 * line + c];
+    }
+  }
+  return out;
 }

@@ -2,8 +2,7 @@
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
-import { GATED_ROWS, gatesLayout } from "./gated_gradients.js";
-import { ceilDiv, columnsOf, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
+import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
 import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";

@@ -1,8 +1,7 @@
 // Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and what each is one render pass with: the
 // gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
-import { turnedLayout } from "./gated_gradients.js";
-import { layoutInParts, matrixOf, rowsPerFragment } from "./layout.js";
+import { layoutInParts, matrixOf, rowsPerFragment, turnedLayout } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering } from "./lowering.js" */

@@ -1,6 +1,5 @@
 // Tensors: the textures of a lowered plan on a device, and the numbers in them: uploads and reads, whole or by rows.
-import { ungated } from "./gated_gradients.js";
-import { filled, pack, roundUp, textureBytes, unpack } from "./layout.js";
+import { filled, pack, roundUp, textureBytes, ungated, unpack } from "./layout.js";
 import { fedAt } from "./places.js";
 import { readBits, readLater, readNow } from "./readback.js";
 

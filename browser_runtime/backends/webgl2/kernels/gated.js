@@ -1,6 +1,6 @@
 // Products with a gradient that is stored as gates and factors: gated_gradients.js says which.
 import { texelsFor } from "../fragment_rows.js";
-import { GATED_ROWS, turnedLayout } from "../gated_gradients.js";
+import { GATED_ROWS, turnedLayout } from "../layout.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, slopeSource, texelsAtOnce } from "./common.js";
 import { updateParts } from "./update.js";
 
