@@ -95,6 +95,8 @@ NETS: dict[str, tuple[Shape, list[Layer], bool]] = {
     "dropped behind": ((9,), [dense(40, "relu"), dense(40, "relu"), dropout(0.3), dense(1)], False),
     "frozen": ((9,), [dense(40, "relu"), dense(40, "relu", trainable=False), dense(1)], True),
     "two outputs": ((9,), [dense(40, "relu"), dense(40, "relu"), dense(2)], False),
+    "a single output amid": ((9,), [dense(40, "relu"), dense(1, "tanh"), dense(12, "relu"), dense(3)], True),
+    "a single column": ((9,), [dense(5, "tanh"), dense(1, "relu"), dense(1)], False),
 }  # fmt: skip
 
 
@@ -108,9 +110,9 @@ def test_where_a_gradient_is_gated(browser_page: BrowserPage, can: bool, net: st
     assert (GATES in kernels) == (gated and can)
 
 
-@pytest.mark.parametrize("sizes", [(6, 41, 41, 1), (33, 37, 1)])
+@pytest.mark.parametrize("sizes", [(6, 41, 41, 1), (33, 37, 1), (41, 41, 1), (64, 33, 1)])
 def test_beside_rows_from_uniform_blocks(browser_page: BrowserPage, can: bool, sizes: tuple[int, ...]):
-    """The gradient that comes out lies in quads, as what the product forward writes; no weights are spread that are updated from what lies turned."""
+    """The gradient that comes out lies in quads, as what the product forward writes; weights that are spread are updated from what lies turned."""
     device = {"rows": EVERY["rows"] | {"uniform": {"products": 0, "texels": 1}}}
     kernels = check(browser_page, sizes, 37, "bce", device=device, batch_size=20, batch=1)
     assert ({"arrange.frag.glsl+affine.frag.glsl", GATES, WEIGHTS} <= kernels) == can
@@ -138,7 +140,7 @@ def test_few_render_targets_store_gradients(browser_page: BrowserPage):
     ),
     rows=st.integers(1, 600),
     share=st.floats(0.1, 1),
-    loss=st.sampled_from(["bce", "mse", "huber"]),
+    loss=st.sampled_from(["bce", "mse"]),
     device=st.sampled_from(FORMATS),
 )
 def test_any_dense_net(

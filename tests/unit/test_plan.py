@@ -489,6 +489,16 @@ def test_gradients_behind_a_single_output_are_gated(
         assert shaders.count("gated_grad_input") == (shaders.count("gates") if len(sizes) > 3 else 0)
 
 
+def test_a_gradient_of_one_column_is_stored():
+    """Where it is the factor of the one before, which is gated: a texel of gates is no number of its."""
+    spec = mlp((64, 4096, 1, 1), "mse", activation="relu", optimizer="sgd")
+    got = call(PROBE, "lowered", spec, "values", GPU, rows_of(4096))
+    (gates,) = [draw for draw in got["draws"] if draw["shader"] == "gates.frag.glsl"]
+    read = {slot for slots in gates["reads"] for slot in slots}
+    assert set(got["places"]["d(dense_2.z)"]["slots"]) <= read
+    assert {got["slots"][slot]["numbers"] for slot in read} == {"float"}
+
+
 @pytest.mark.parametrize(
     ("sizes", "optimizer", "batch", "passes"),
     [

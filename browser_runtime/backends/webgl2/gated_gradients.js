@@ -24,12 +24,14 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
   const tensor = (/** @type {string} */ name) => /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name));
   const readersOf = (/** @type {string} */ name) => groups.filter(({ inputs }) => Object.values(inputs).includes(name));
 
+  const columns = (/** @type {string} */ name) => size(tensor(name).shape);
+  // One that has a single column itself is stored: it may be the factor DY of the layer before.
   const isOuter = (/** @type {Group} */ { kernel, ops: [product, slope] }) =>
-    kernel === "affine_grad_input" && size(tensor(product.inputs.dy).shape) === 1 && slope?.attrs.fn === "relu" && !computed.has(slope.inputs.y);
+    kernel === "affine_grad_input" && columns(product.inputs.dy) === 1 && slope?.attrs.fn === "relu" && columns(slope.outputs.dx) > 1 && !computed.has(slope.inputs.y);
   const mayRead = (/** @type {string} */ name, /** @type {Group} */ { kernel, ops: [{ inputs, outputs }, after] }) => {
     if (inputs.dy !== name || !(kernel === "affine_grad_input" || kernel === "affine_grad_weights")) return false;
     const other = outputs.dx ?? inputs.x;
-    const large = rows * size(tensor(name).shape) * size(tensor(other).shape) >= products;
+    const large = rows * columns(name) * columns(other) >= products;
     if (kernel === "affine_grad_input") return large && rowsFor(wanted.activation, rows, texelsOf(tensor(other).shape)) === GATED_ROWS;
     const { shape, bias } = tensor(outputs.dw);
     const parts = partsFor(wanted.parts, rows, layoutOf({ ...matrixOf(shape), layers: 4, bias }, maxTextureSize).texels);
