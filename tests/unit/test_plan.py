@@ -479,7 +479,9 @@ def test_gradients_behind_a_single_output_are_gated(
 ):
     """On GPUs, where the products with them are large and end in an update."""
     loss = net.get("loss", "mse")
-    options = {"activation": "relu"} | {key: value for key, value in net.items() if key != "loss"}
+    options: dict[str, Any] = {"activation": "relu"} | {
+        key: value for key, value in net.items() if key != "loss"
+    }
     spec = mlp(sizes, loss, **options)
     for limits in (GPU, GPU | {"software": True}, GPU | {"maxDrawBuffers": 4}):
         got = call(PROBE, "lowered", spec, "values", limits, rows_of(rows))
