@@ -58,7 +58,8 @@ function checkFinite(weights) {
  * What each input of a trained model goes through, as its weights say; which rule gave it they do not say.
  * @param {any} spec @param {Plan} plan @param {Weights|Uint8Array|undefined} given
  * @returns {Normalizations}
- * @throws {EngineError} data_invalid where there are no weights, those of some inputs or of half an input are missing, or they do not fit
+ * @throws {EngineError} data_invalid where there are no weights, those of some inputs or of half an input are missing, or of all that are to be
+ *   inherited, or they do not fit
  */
 export function normalizationsOf(spec, { lookups }, given) {
   const tensors = opened(given);
@@ -69,9 +70,26 @@ export function normalizationsOf(spec, { lookups }, given) {
   const inputs = Object.entries(shapesOf(spec.model.input)).filter(([name]) => !lookups.has(arrayOf(name)));
   const needed = inputs.flatMap(([name]) => tensorNamesOf(name));
   const missing = needed.filter((name) => !tensors[name]);
-  if (missing.length === needed.length) return {};
+  if (missing.length === needed.length) {
+    if (needed.length > 0 && !mayHaveNone(spec, given)) throw withoutNormalization(inputs);
+    return {};
+  }
   if (missing.length > 0) throw new EngineError("data_invalid", `weights: ${missing[0]} is missing; needed: ${needed.join(" and ")}, or none of them`, { field: missing[0] });
   return Object.fromEntries(inputs.map(([name, shape]) => [name, normalizationOf(tensors, name, shape)]));
+}
+
+/**
+ * Whether weights without any normalization were made without one, as by the service: what predicts takes what they say, and a job's file
+ * is whole. Of other files nobody knows what made them, and tensors in the caller's hands may be those of a model that normalizes.
+ * @param {any} spec @param {Weights|Uint8Array|undefined} given
+ */
+const mayHaveNone = ({ predict, fine_tune: tune }, given) => Boolean(predict || (tune?.job && given instanceof Uint8Array));
+
+/** @param {[string, number[]][]} inputs names and shapes of those that are not looked up */
+function withoutNormalization(inputs) {
+  const all = inputs.flatMap(([name, shape]) => tensorNamesOf(name).map((tensor) => `${tensor} [${shape.at(-1)}]`)).join(", ");
+  const message = `data.normalize: inherit, but the weights have no ${all}; weightsFile() of a session that normalizes has them, getWeights() has not; legal: weights with them, or none, standard or minmax`;
+  return new EngineError("data_invalid", message, { field: "data.normalize" });
 }
 
 /** @param {Weights} tensors @param {string} input its name @param {number[]} sample its shape @returns {Normalization} */

@@ -141,6 +141,42 @@ def test_inputs_are_normalised_as_the_file_says(browser_page: BrowserPage):
     assert played["record"]["normalization"] == {"offset": offset.tolist(), "scale": scale.tolist()}
 
 
+@pytest.mark.parametrize("way", ["getWeights", "a file without them", "a job's getWeights"])
+def test_what_is_inherited_must_be_there(browser_page: BrowserPage, way: str):
+    """Weights that don't say what inputs go through are not taken for those of a model without normalisation."""
+    first = mlp(SIZES, LOSS, steps=3) | {"data": {"normalize": "standard"}}
+    *_, tensors, whole = play(browser_page, first, X, Y, ("run", {}), ("getWeights",), ("weightsFile",))[
+        "results"
+    ]
+    tune = {"job": "job_" + "0" * 26} if way == "a job's getWeights" else {}
+    spec = mlp(SIZES, LOSS) | {"fine_tune": tune, "data": {"normalize": "inherit"}}
+    lacking = (
+        {"initialWeightsFile": file_of(tensors)}
+        if way == "a file without them"
+        else {"initialWeights": tensors}
+    )
+    message = r"the weights have no input.offset \[5\], input.scale \[5\]; weightsFile\(\) .* has them"
+    with pytest.raises(PageError, match=message) as caught:
+        play(browser_page, spec, X, Y, **lacking)
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == (
+        "data_invalid",
+        "data.normalize",
+    )
+    assert play(browser_page, spec, X, Y, initialWeightsFile=whole)["record"]["normalization"] is not None
+    without = {name: each for name, each in spec.items() if name != "data"}
+    play(browser_page, without, X, Y, **lacking)
+
+
+def test_a_job_without_normalisation_may_be_inherited_from(browser_page: BrowserPage):
+    """Its file is whole, as the service has it: there is nothing to inherit."""
+    spec = mlp(SIZES, LOSS) | {
+        "fine_tune": {"job": "job_" + "0" * 26},
+        "data": {"normalize": "inherit"},
+    }
+    played = play(browser_page, spec, X, Y, initialWeightsFile=file_of(WEIGHTS))
+    assert played["record"]["normalization"] is None
+
+
 def test_subnormal_inputs_are_predicted_exactly(browser_page: BrowserPage):
     """A scale beyond float32 is right for them: float64 holds it, and what comes of it are numbers of any size."""
     tiny = (X * 1e-40).astype(np.float32)
