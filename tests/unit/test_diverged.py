@@ -50,7 +50,7 @@ def test_what_is_not_finite_on_both_sides_is_not_compared(
 def divergence(step: int, before: Any = None, **spec: Any) -> dict[str, str]:
     """Of a run of 100 steps whose first loss that is not finite is at `step`."""
     optimizer = {"lr": 8, "schedule": {"type": "linear", "min_lr": 0, "warmup_steps": 4}}
-    whole = {"optimizer": optimizer, "fine_tune": None, **spec}
+    whole = {"optimizer": optimizer, "fine_tune": None, "data": {"normalize": "none"}, **spec}
     return node.call(PROBE, "divergence", whole, 100, {"step": step, "loss": NAN}, before)
 
 
@@ -63,6 +63,26 @@ def test_the_first_loss_owes_nothing_to_the_learning_rate():
         "data.normalize may help, a smaller optimizer.lr can't"
     )
     assert "or the weights that it begins with" in divergence(1, fine_tune={"job": "job_1"})["message"]
+
+
+@pytest.mark.parametrize("normalize", ["standard", "minmax"])
+def test_normalisation_that_is_on_is_not_recommended(normalize: str):
+    """Inputs that it was fitted to are not what is too large."""
+    said = divergence(1, data={"normalize": normalize})
+    assert said["field"] == "data"
+    assert said["message"] == (
+        f"the loss is NaN at step 1, before any update: with data.normalize: {normalize} it is the targets, "
+        "or the weights that it begins with, that are too large; others may help, a smaller optimizer.lr can't"
+    )
+    tuned = divergence(1, data={"normalize": normalize}, fine_tune={"job": "job_1"})
+    assert tuned["field"] == "fine_tune"
+
+
+def test_normalisation_that_is_inherited_may_be_fitted_instead():
+    """That of other data may not suit these."""
+    said = divergence(1, data={"normalize": "inherit"}, fine_tune={"job": "job_1"})
+    assert said["field"] == "data.normalize"
+    assert "data.normalize: standard or minmax instead of inherit may help" in said["message"]
 
 
 def test_a_later_loss_names_the_step_and_its_rate():
