@@ -3,7 +3,7 @@ import { EngineError } from "../errors.js";
 import { arrayOf, fieldOf, shapesOf } from "../nn/inputs.js";
 import { tensorNamesOf } from "./normalization.js";
 import { decode } from "./safetensors.js";
-import { seededWeights, tensorNames } from "./weights.js";
+import { checkFinite, seededWeights, tensorNames } from "./weights.js";
 
 /** @import { Plan } from "../plan/plan.js" */
 /** @import { Normalization, Normalizations } from "./normalization.js" */
@@ -43,15 +43,6 @@ export function beginning(plan, spec, given) {
   }
   if (!spec.predict) checkFinite(taken);
   return { ...seededWeights(plan, train.seed), ...taken };
-}
-
-/** @param {Weights} weights @throws {EngineError} data_invalid where a number is none of float32's finite ones */
-function checkFinite(weights) {
-  for (const [name, { data }] of Object.entries(weights)) {
-    for (let i = 0; i < data.length; i++) {
-      if (!Number.isFinite(Math.fround(data[i]))) throw new EngineError("data_invalid", `weights: ${name} is ${data[i]} at ${i}; legal: finite float32 numbers`, { field: name });
-    }
-  }
 }
 
 /**

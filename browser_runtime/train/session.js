@@ -17,7 +17,7 @@ import { runRecord } from "./run_record.js";
 import { encode } from "./safetensors.js";
 import { eachWindow, nearby } from "./sources.js";
 import { train } from "./training.js";
-import { checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
+import { checkFinite, checkWeights, readWeights, seededWeights, tensorNames, writeWeights } from "./weights.js";
 
 /** @import { Device } from "../backends/webgl2/device.js" */
 /** @import { Executable } from "../backends/webgl2/executable.js" */
@@ -50,7 +50,7 @@ export class Session {
     const session = new Session({ device, spec, plan, executable, data: read, weights: weights ?? null, normalizations, labels, batches: new Batches(spec, prepared.train), validation: prepared.validation, rows });
     await session.upload(signal);
     const begun = beginning(plan, spec, initialWeights);
-    session.setWeights(begun ?? session.initialWeights());
+    session.takeWeights(begun ?? session.initialWeights());
     if (!begun) {
       session.given = null; // the seed gives them again
       session.lacksWeights = spec.fine_tune !== null;
@@ -182,9 +182,15 @@ export class Session {
     return readWeights(this.plan, this.executable, "");
   }
 
-  /** @param {Weights} weights every parameter, and nothing else @throws {EngineError} data_invalid; no weight has changed then */
+  /** @param {Weights} weights every parameter, and nothing else, finite where it trains @throws {EngineError} data_invalid; no weight has changed then */
   setWeights(weights) {
     this.idle("setWeights");
+    if (!this.spec.predict) checkFinite(weights);
+    this.takeWeights(weights);
+  }
+
+  /** The same of any numbers. @param {Weights} weights */
+  takeWeights(weights) {
     const { plan, executable } = this;
     const names = tensorNames(plan, "");
     const unknown = Object.keys(weights).find((name) => !names.includes(name));

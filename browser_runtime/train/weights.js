@@ -93,6 +93,15 @@ export function checkWeights(plan, weights, state) {
   }
 }
 
+/** @param {Weights} weights @throws {EngineError} data_invalid where a number is none of float32's finite ones */
+export function checkFinite(weights) {
+  for (const [name, { data }] of Object.entries(weights)) {
+    for (let i = 0; i < data.length; i++) {
+      if (!Number.isFinite(Math.fround(data[i]))) throw new EngineError("data_invalid", `weights: ${name} is ${data[i]} at ${i}; legal: finite float32 numbers`, { field: name });
+    }
+  }
+}
+
 /** @param {Plan} plan @param {Executable} executable @param {string} state "" for the parameters and buffers @returns {Weights} */
 export function readWeights(plan, executable, state) {
   executable.enter();

@@ -83,7 +83,7 @@ export async function paddingAfterInfinity(spec, x, y, name) {
     const session = await compileOn(new Engine(device), spec, { data: { x, y } });
     const weights = session.getWeights();
     weights[name].data[0] = Infinity;
-    session.setWeights(weights);
+    session.takeWeights(weights);
     await session.run({ steps: 2 });
     const { executable, plan } = session;
     return plan.parameters.map(({ tensor, shape }) => {

@@ -37,7 +37,7 @@ export async function withSession(spec, x, y, { device, weights }, use) {
   const engine = await engineFor(device);
   const session = await compileOn(engine, spec, { data: { x, y } }, device);
   try {
-    if (weights) session.setWeights(weights); // also such as no run may begin with
+    if (weights) session.takeWeights(weights); // also such as no run may begin with
     return await use(session);
   } finally {
     session.dispose();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,29 @@ def test_weights_that_are_not_finite_are_refused(
         play(browser_page, spec | {"fine_tune": {"layers": ["dense_2"]}}, X, Y, **options)
     only = mlp(SIZES, LOSS) | {"predict": {"job": "job_" + "0" * 26}}
     play(browser_page, only, NOTHING, NOTHING, ("predict", X), **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(np.nan, "NaN"), (-np.inf, "-Infinity"), (1e39, "(1e\\+39|Infinity)")]
+)
+def test_setting_weights_that_are_not_finite_is_refused(browser_page: BrowserPage, value: float, told: str):
+    """As those to begin with are; and no weight changes."""
+    kernel = WEIGHTS["dense_1.kernel"].astype(np.float64)
+    kernel[0, 3] = value
+    tensors = WEIGHTS | {"dense_1.kernel": kernel}
+    spec = mlp(SIZES, LOSS, steps=9)
+    outcome = browser_page.call(
+        "/tests/kernels/session_page.js", "refused", spec, X, Y, ("setWeights", tensors)
+    )
+    error = outcome["error"]
+    assert error is not None
+    assert (error["code"], error["field"]) == ("data_invalid", "dense_1.kernel")
+    assert re.search(f"dense_1.kernel is {told} at 3; legal: finite float32 numbers", error["message"])
+    assert outcome["before"].tobytes() == outcome["after"].tobytes()
+    only = mlp(SIZES, LOSS) | {"predict": {"job": "job_" + "0" * 26}}
+    play(
+        browser_page, only, NOTHING, NOTHING, ("setWeights", tensors), ("predict", X), initialWeights=WEIGHTS
+    )
 
 
 def test_files_with_bytes_of_no_tensor_are_refused(browser_page: BrowserPage):
