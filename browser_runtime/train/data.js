@@ -150,7 +150,7 @@ export function checkShapes(spec, { x, y }, outputShape) {
  * @param {string} field @param {number|undefined} vocabulary how many there are to look up
  * @returns {Check}
  */
-export function numberCheck(field, vocabulary) {
+function numberCheck(field, vocabulary) {
   if (vocabulary === undefined) return () => {};
   return (firstRow, values) => {
     for (let i = 0; i < values.length; i++) {
@@ -164,7 +164,7 @@ export function numberCheck(field, vocabulary) {
 /** @param {string} field @returns {Check} */
 const finiteCheck = (field) => (firstRow, values) => {
   for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(Math.fround(values[i]))) throw bad(field, `value ${i} from row ${firstRow} is ${values[i]}; only finite float32 numbers can be trained on`);
+    if (!Number.isFinite(Math.fround(values[i]))) throw bad(field, `value ${i} from row ${firstRow} is ${values[i]}; legal: finite float32 numbers`);
   }
 };
 

@@ -2,7 +2,7 @@
 import { EngineError } from "../errors.js";
 import { size } from "../nn/graph.js";
 import { arrayOf, dataField, mapValues, named, ROW_WEIGHT } from "../nn/inputs.js";
-import { checkData, checkInputs, checkShapes, checkSources, feedsOf, numberCheck, readFeeds } from "./data.js";
+import { checkData, checkInputs, checkShapes, checkSources, feedsOf, inputCheck, readFeeds } from "./data.js";
 import { normalizedInputs } from "./normalization.js";
 import { checkRowWeights, checkRowWeightValues } from "./row_weights.js";
 import { buffered, readRows } from "./sources.js";
@@ -78,16 +78,17 @@ export async function predict(session, given) {
   const { stage } = session.executable.sizes;
   const outputs = size(plan.outputShape);
   const data = new Float32Array(rows * outputs);
-  /** @type {Feed[]} */
-  const feeds = Object.entries(normalizedInputs(normalizations, mapValues(x, buffered))).map(([name, source]) => {
-    return { tensor: arrayOf(name), source, check: numberCheck(dataField(name, "x"), plan.lookups.get(arrayOf(name))) };
+  /** As they are given, by the inputs' names. @type {Feed[]} */
+  const feeds = Object.entries(mapValues(x, buffered)).map(([name, source]) => {
+    return { tensor: name, source, check: inputCheck(dataField(name, "x"), plan.lookups.get(arrayOf(name))) };
   });
   for (let first = 0; first < rows; first += stage) {
     const count = Math.min(stage, rows - first);
-    const read = await readFeeds(feeds, first, count);
+    const read = Object.fromEntries(await readFeeds(feeds, first, count));
+    const inputs = normalizedInputs(normalizations, mapValues(read, (values) => ({ shape: [values.length], data: values })));
     session.goesOn();
     // Written and drawn in one task, as above.
-    for (const [tensor, values] of read) session.executable.tensors.writeStage(tensor, values);
+    for (const [name, source] of Object.entries(inputs)) session.executable.tensors.writeStage(arrayOf(name), /** @type {{data: ArrayLike<number>}} */ (source).data);
     data.set(session.executable.evaluator.predictStaged(count), first * outputs);
   }
   return { shape: [rows, ...session.plan.outputShape], data };

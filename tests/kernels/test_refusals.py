@@ -39,7 +39,7 @@ BAD_DATA: list[tuple[str, Spec, Any, Any, str, str, str]] = [
     # what, spec, x, y, code, field, part of the message: the value, what is legal
     ("nan", {}, put(X, (3, 2), np.nan), Y, "data_invalid", "data.x", "is NaN; only finite"),
     ("infinity", {}, put(X, (19, 3), np.inf), Y, "data_invalid", "data.x", "is Infinity; only finite"),
-    ("beyond float32", {}, X.astype(np.float64) * 1e39, Y, "data_invalid", "data.x", "only finite float32"),
+    ("beyond float32", {}, X.astype(np.float64) * 1e39, Y, "data_invalid", "data.x", "legal: finite float32"),
     ("label too large", {}, X, put(Y, 7, 3), "data_invalid", "data.y", "is 3; legal: class numbers from 0 to 2"),
     ("label below 0", {}, X, put(Y, 7, -1), "data_invalid", "data.y", "is -1; legal: class numbers from 0 to 2"),
     ("label not whole", {}, X, put(Y, 0, 0.5), "data_invalid", "data.y", "is 0.5; legal: class numbers"),

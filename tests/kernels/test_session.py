@@ -355,6 +355,33 @@ def test_calls_at_the_same_time(browser_page: BrowserPage):
     assert got["weights"].tobytes() == final_bytes(browser_page, spec)
 
 
+@pytest.mark.parametrize(("value", "told"), [(np.nan, "NaN"), (-np.inf, "-Infinity"), (1e39, "1e\\+39")])
+def test_inputs_that_are_not_finite_are_refused(browser_page: BrowserPage, value: float, told: str):
+    """Nothing is predicted for them, as nothing is evaluated on them; told in the numbers as they were given."""
+    spec = shuffled() | {"data": {"normalize": "standard"}}
+    x = np.resize(X, (600, 5)).astype(np.float64)
+    x[2, 3] = value
+    y = np.resize(Y, (600, *Y.shape[1:]))
+    with pytest.raises(
+        PageError, match=f"^.*x: value 13 from row 0 is {told}; legal: finite float32 numbers"
+    ) as caught:
+        play(browser_page, spec, X, Y, ("predict", x))
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == ("data_invalid", "x")
+    with pytest.raises(PageError, match="legal: finite float32 numbers") as caught:
+        play(browser_page, spec, X, Y, ("evaluate", {"x": x, "y": y}))
+    assert (caught.value.properties["code"], caught.value.properties["field"]) == ("data_invalid", "data.x")
+
+
+def test_predictions_for_what_normalisation_takes_beyond_float32(browser_page: BrowserPage):
+    """The inputs are numbers; what the network makes of them is told as it is."""
+    spec = shuffled() | {"data": {"normalize": "standard"}}
+    x = X.copy()
+    x[0] = 3e38
+    got = play(browser_page, spec, X * np.float32(0.01), Y, ("predict", x))["results"][0]
+    assert not np.isfinite(got[0]).all()
+    assert np.isfinite(got[1:]).all()
+
+
 # ---- data that is read piece by piece -------------------------------------------------------------------------------
 
 

@@ -214,7 +214,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "rows": (X | {"words": X["words"][:60]}, "data.x.words", "has 60 rows, data.x.image has 61"),
     "shape": (X | {"plain": X["plain"][:, :3]}, "data.x.plain", r"rows are \[3\]; model.input.plain is \[4\]"),
     "numbers": (X | {"words": X["words"] + 0.5}, "data.x.words", "embedding needs whole numbers from 0 to 8"),
-    "values": (X | {"plain": X["plain"] * np.nan}, "data.x.plain", "only finite float32 numbers"),
+    "values": (X | {"plain": X["plain"] * np.nan}, "data.x.plain", "legal: finite float32 numbers"),
     "targets": (SHORT, "data.y", "has 61 rows, data.x.image has 5"),
 }  # fmt: skip
 
