@@ -37,8 +37,8 @@ def put(array: Array, index: Any, value: float) -> Array:
 
 BAD_DATA: list[tuple[str, Spec, Any, Any, str, str, str]] = [
     # what, spec, x, y, code, field, part of the message: the value, what is legal
-    ("nan", {}, put(X, (3, 2), np.nan), Y, "data_invalid", "data.x", "is NaN; only finite"),
-    ("infinity", {}, put(X, (19, 3), np.inf), Y, "data_invalid", "data.x", "is Infinity; only finite"),
+    ("nan", {}, put(X, (3, 2), np.nan), Y, "data_invalid", "data.x", "is NaN; legal: finite"),
+    ("infinity", {}, put(X, (19, 3), np.inf), Y, "data_invalid", "data.x", "is Infinity; legal: finite"),
     ("beyond float32", {}, X.astype(np.float64) * 1e39, Y, "data_invalid", "data.x", "legal: finite float32"),
     ("label too large", {}, X, put(Y, 7, 3), "data_invalid", "data.y", "is 3; legal: class numbers from 0 to 2"),
     ("label below 0", {}, X, put(Y, 7, -1), "data_invalid", "data.y", "is -1; legal: class numbers from 0 to 2"),
