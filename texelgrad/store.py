@@ -1,9 +1,13 @@
-"""Storing a data set, and reading rows of it: its arrays as artifacts, then its row; the same content of one owner is stored once."""
+"""Storing a data set, and reading rows of it: its arrays as artifacts, then its row; the same content of one owner is stored once.
+
+Where what is stored is damaged, the same content repairs it.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ from texelgrad.models import DatasetArray
 from texelgrad.quota import UNLIMITED, Quota, check_bytes
 from texelgrad.repository import datasets as repository
 
+_log = logging.getLogger(__name__)
 _SHOWN_VALUES = 100_000  # of one array
 
 
@@ -34,8 +39,10 @@ def store_dataset(
     """
     sha256 = content_hash(arrays)
     with db.read() as session:
-        if same := repository.find_same(session, owner_id, sha256):
-            return same, False
+        same = repository.find_same(session, owner_id, sha256)
+    if same:
+        repair_dataset(db, same, lambda: arrays)
+        return same, False
     size = sum(array.rows.nbytes for array in arrays)
     with db.write() as session:
         check_bytes(session, owner_id, quota, size)  # before the bytes are written for nothing
@@ -52,6 +59,20 @@ def store_dataset(
             if same := repository.find_same(session, owner_id, sha256):
                 return same, False
         raise
+
+
+def repair_dataset(db: Database, dataset_id: str, content: Callable[[], list[NamedArray]]) -> None:
+    """Put back the arrays that are no longer what was stored; `content`, the same arrays, is asked for only then."""
+    with db.read() as session:
+        damaged = {
+            array.name: array.artifact_id
+            for array in repository.arrays_of(session, dataset_id)
+            if not artifacts.is_intact(session, array.artifact_id)
+        }
+    for array in content() if damaged else ():
+        if array.name in damaged:
+            artifacts.repair(db, damaged[array.name], array.pieces())
+            _log.warning("data set %s: %s was damaged, and is repaired", dataset_id, array.name)
 
 
 def read_rows(

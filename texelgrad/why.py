@@ -51,7 +51,7 @@ CAUSES: Mapping[Cause, tuple[str, str | None]] = {
     ),
     Cause.DATA_DAMAGED: (
         "the stored data set is damaged",
-        "Check the database's disk, and upload the data set anew.",
+        "Check the database's disk, and upload the data set anew: that repairs it.",
     ),
     Cause.WORKER_DIED: ("its worker's process died", "That worker's log, or the kernel's, says more."),
     Cause.NO_BROWSER: ("no browser could be started", "Install Chromium on that worker."),

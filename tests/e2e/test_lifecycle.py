@@ -45,9 +45,10 @@ def test_cancelling_a_running_job_leaves_nothing(stack: Stack, long_job: dict[st
 
 
 def test_a_damaged_data_set_is_not_trained_on(stack: Stack):
-    """One bit of 20 MB, which come in several windows: the job fails before its first step, and says why."""
+    """One bit of 20 MB, which come in several windows: the job fails before its first step, and says why; its advice helps."""
     x = np.random.default_rng(5).normal(size=(40_000, 128)).astype(np.float32)
-    dataset = stack.client.upload_dataset({"x": x, "y": (x[:, 0] > 0).astype(np.float32)})
+    arrays = {"x": x, "y": (x[:, 0] > 0).astype(np.float32)}
+    dataset = stack.client.upload_dataset(arrays)
     spec = {
         "model": {"input": [128], "layers": [{"type": "dense", "units": 1}]},
         "loss": "bce",
@@ -69,6 +70,8 @@ def test_a_damaged_data_set_is_not_trained_on(stack: Stack):
     assert (job["state"], job["cause"]) == ("failed", "data_damaged")
     assert not stack.client.metrics(job["id"])
     assert "upload the data set anew" in stack.client.why(job["id"])["summary"]
+    assert stack.client.upload_dataset(arrays)["id"] == dataset["id"]
+    assert stack.client.wait(stack.client.retry(job["id"])["id"])["state"] == "succeeded"
 
 
 def test_cancelling_a_queued_job(stack: Stack, long_job: dict[str, Any], seed_demo: dict[str, Any]):

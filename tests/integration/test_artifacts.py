@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
+import numpy as np
 import pytest
 from sqlalchemy import func, select, text, update
 
@@ -80,6 +81,38 @@ def test_a_chunk_that_is_not_whole_is_told(db: Database, damage: str, told: str)
         session.execute(text(damage))
     with db.read() as session, pytest.raises(Damaged, match=told):
         next(artifacts.open_range(session, artifact_id, CHUNK_BYTES + 60))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE artifact_chunk SET data = (SELECT data FROM artifact_chunk WHERE seq = 0) WHERE seq = 1",
+        "UPDATE artifact_chunk SET data = substr(data, 1, length(data) / 2)",
+        "DELETE FROM artifact_chunk WHERE seq = 1",
+        "INSERT INTO artifact_chunk SELECT artifact_id, 9, data FROM artifact_chunk WHERE seq = 1",
+        "UPDATE artifact SET size = size + 1, sha256 = 'none'",
+    ],
+)
+def test_the_same_content_repairs_a_damaged_data_set(
+    db: Database, damage: str, caplog: pytest.LogCaptureFixture
+):
+    """Under the same id and in the same files, whatever is wrong with their chunks; one that is intact is left alone."""
+    arrays = normalise(np.arange(CHUNK_BYTES * 5 // 8, dtype=np.float32).reshape(-1, 2))  # 2.5 chunks
+    dataset_id, _ = store_dataset(db, OWNER, "points", arrays)
+    assert store_dataset(db, OWNER, "again", arrays) == (dataset_id, False)
+    assert not caplog.records
+    with db.write() as session:
+        session.execute(text(damage))
+    with db.read() as session:
+        (array,) = datasets.arrays_of(session, dataset_id)
+    assert store_dataset(db, OWNER, "again", arrays) == (dataset_id, False)
+    assert [record.message for record in caplog.records] == [
+        f"data set {dataset_id}: x was damaged, and is repaired"
+    ]
+    with db.read() as session:
+        assert artifacts.is_intact(session, array.artifact_id)
+        assert artifacts.read_all(session, array.artifact_id) == arrays[0].data.tobytes()
+    assert count(db, Artifact) == 1
 
 
 def test_the_sweep_takes_only_what_is_dead(db: Database):
