@@ -29,6 +29,11 @@ const spec = {
 };
 const [x, y] = [new Float32Array(8), new Float32Array(4)];
 """
+# What the page on embedding says of what its blocks make.
+EMBEDDING_CHECKS = """
+if (ended.done || ended.step !== 100) throw new Error(`the run was not aborted: ${JSON.stringify(ended)}`);
+if (same.data.join() !== logits.data.join()) throw new Error(`predicted ${same.data} instead of ${logits.data}`);
+"""
 
 
 def blocks(document: Path, language: str) -> list[str]:
@@ -36,9 +41,9 @@ def blocks(document: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def run(page: BrowserPage, document: Path, before: str = "") -> None:
+def run(page: BrowserPage, document: Path, before: str = "", after: str = "") -> None:
     """All its JavaScript as one module, with the engine of this checkout."""
-    code = "\n".join([before, *blocks(document, "js")])
+    code = "\n".join([before, *blocks(document, "js"), after])
     assert MODULE in code
     page.evaluate(IMPORT, code.replace(MODULE, f"{page.origin}/browser_runtime/"))
 
@@ -49,8 +54,8 @@ def test_the_readme(browser_page: BrowserPage):
 
 
 def test_the_page_on_embedding(browser_page: BrowserPage):
-    """Its blocks build on each other."""
-    run(browser_page, EMBEDDING)
+    """Its blocks build on each other: an aborted run rejects, and a model predicts without the data that it was trained on."""
+    run(browser_page, EMBEDDING, after=EMBEDDING_CHECKS)
 
 
 def test_the_least_policy_is_enough():
