@@ -19,7 +19,7 @@ from texelgrad.domain import JobState
 from texelgrad.errors import Fault, Invalid, NotFound
 from texelgrad.layers.base import LayerBase
 from texelgrad.models import Artifact
-from texelgrad.normalize import lacks_normalization
+from texelgrad.normalize import keeps_float64, lacks_normalization
 from texelgrad.quota import Quota, check_bytes, check_disk
 from texelgrad.repository import current_attempt, get_job
 from texelgrad.spec import Model
@@ -30,6 +30,7 @@ UPLOADED = "uploaded_weights"
 _MAX_HEADER = 4 << 20  # bytes
 _MAX_TENSORS = 10_000
 _BLOCK = 1 << 20  # bytes
+_MAX = float(np.finfo(np.float32).max)
 _DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -148,7 +149,7 @@ def tensors_of(model: Model) -> Iterator[tuple[LayerBase, Shapes]]:
 
 
 def _checked(file: IO[bytes], size: int) -> Shapes:
-    """The shapes of an untrusted file whose every byte belongs to a tensor of finite numbers."""
+    """The shapes of an untrusted file whose every byte belongs to a tensor of finite numbers, within float32 where layers begin with them."""
     header, start = _header(file, size)
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if not 1 <= len(entries) <= _MAX_TENSORS:
@@ -177,6 +178,8 @@ def _checked(file: IO[bytes], size: int) -> Shapes:
             values = np.frombuffer(file.read(min(left, _BLOCK)), dtype)
             if not np.isfinite(values).all():
                 raise _refused(f"{name[:100]} has values that are not finite", None)
+            if (largest := float(np.abs(values).max(initial=0))) > _MAX and not keeps_float64(name):
+                raise _refused(f"{name[:100]} has values beyond float32", "up to 3.4e38", largest)
         at = end
     return shapes
 
@@ -198,5 +201,5 @@ def _header(file: IO[bytes], size: int) -> tuple[dict[str, Any], int]:
     return cast(dict[str, Any], header), 8 + length
 
 
-def _refused(message: str, legal: str | None) -> Invalid:
-    return Invalid([Fault("file", message, None, legal or "safetensors of F32 or F64")])
+def _refused(message: str, legal: str | None, value: float | None = None) -> Invalid:
+    return Invalid([Fault("file", message, value, legal or "safetensors of F32 or F64")])

@@ -23,6 +23,11 @@ def tensors_of(name: str) -> tuple[str, str]:
     return f"{name}.offset", f"{name}.scale"
 
 
+def keeps_float64(tensor: str) -> bool:
+    """Whether a file's tensor is an offset or a scale, which may be beyond float32, as those of subnormal inputs are."""
+    return tensor.endswith(tensors_of(""))
+
+
 def lacks_normalization(spec: Mapping[str, Any], tensors: Container[str]) -> bool:
     """Whether a job of this spec fitted one that its file of weights does not hold, as early versions stored them.
 

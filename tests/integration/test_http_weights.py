@@ -223,6 +223,23 @@ def test_files_that_are_no_weights(client: FlaskClient, why: str, data: bytes):
     assert fields(response) == ["file"]
 
 
+def test_weights_beyond_float32(client: FlaskClient):
+    """Refused as of data, with the largest: layers begin with float32. Offsets and scales of inputs stay float64."""
+    for number in (1e300, -3.5e38):
+        tensors = {"dense_1.kernel": np.array([[1.0], [number]])}
+        response = client.post("/v1/weights", data=save(tensors), content_type=BINARY)
+        (fault,) = response.get_json()["errors"]
+        assert fault == {
+            "field": "file",
+            "message": "dense_1.kernel has values beyond float32",
+            "value": abs(number),
+            "legal": "up to 3.4e38",
+        }
+    largest = {"dense_1.kernel": np.full((2, 1), float(np.finfo(np.float32).max))}
+    subnormal = {"input.offset": np.zeros(2), "input.scale": np.full(2, 1e40)}
+    uploaded(client, largest | subnormal | {"image.scale": np.full(2, -1e40), "empty.bias": np.zeros(0)})
+
+
 # ---- predictions ----------------------------------------------------------------------------------------------------
 
 
