@@ -174,10 +174,10 @@ def _weight_faults(w: Rows, rows: int) -> list[Fault]:
     for block in w.blocks():
         stored = block.astype(np.float32)
         least, most = min(least, float(stored.min())), max(most, float(stored.max()))
-    if least < 0 or most < np.finfo(np.float32).tiny:
-        return [
-            Fault("w", "has weights below 0" if least < 0 else "has only weights of 0", least, "at least 0")
-        ]
+    if least < 0:
+        return [Fault("w", "has weights below 0", least, "at least 0")]
+    if most < np.finfo(np.float32).tiny:
+        return [Fault("w", "has only weights of 0", most, "at least one above 0, of 1.2e-38 or more")]
     return []
 
 

@@ -157,6 +157,22 @@ def test_weights_of_rows_that_are_refused(w: Any):
     assert fields_of(lambda: read(file.getvalue(), "npz")) == ["w"]
 
 
+@pytest.mark.parametrize(
+    ("w", "told"),
+    [
+        (np.zeros(6), ("has only weights of 0", "at least one above 0, of 1.2e-38 or more")),
+        (np.full(6, 1e-39), ("has only weights of 0", "at least one above 0, of 1.2e-38 or more")),
+        ([0, 0, -1, 0, 0, 0], ("has weights below 0", "at least 0")),
+    ],
+)
+def test_what_weights_of_rows_may_be(w: Any, told: tuple[str, str]):
+    """What is legal is never what was given."""
+    with pytest.raises(Invalid) as caught:
+        read(npz(x=X, y=Y, w=w), "npz")
+    (fault,) = caught.value.faults
+    assert (fault.message, fault.legal) == told
+
+
 @pytest.mark.parametrize("data", [b"", b"no image", b"\x89PNG"])
 def test_a_bad_image_is_named_by_its_member(data: bytes):
     """Not by the object that its bytes were in."""
