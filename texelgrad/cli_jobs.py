@@ -156,14 +156,19 @@ def delete(url: str | None, job_id: str) -> None:
 def weights(url: str | None, job_id: str, out: Path, format_: str | None) -> None:
     """Download a job's trained weights, as arrays or as a whole model (onnx, tfjs)."""
     with Client(url) as client:
-        click.echo(client.download_weights(job_id, out, format=format_ or weight_format(out)))
+        click.echo(client.download_weights(job_id, out, format=format_ or weight_format(out, or_option=True)))
 
 
-def weight_format(out: Path) -> str:
-    """The format that a file's name says: its ending, or safetensors where it says none. Raises UsageError."""
+def weight_format(out: Path, *, or_option: bool = False) -> str:
+    """The format that a file's name says: its ending, or safetensors where it says none. Raises UsageError.
+
+    `or_option`: whether the command has --format too.
+    """
     kind = {"": "safetensors", "zip": "tfjs"}.get(ending := out.suffix.lower().removeprefix("."), ending)
     if kind not in WEIGHT_FORMATS:
-        raise click.UsageError(f"{out.name} says no format: say --format {', '.join(WEIGHT_FORMATS)}")
+        endings = ", ".join(f".{each}" for each in (*WEIGHT_FORMATS, "zip"))
+        option = f", or say --format {', '.join(WEIGHT_FORMATS)}" if or_option else ""
+        raise click.UsageError(f"{out.name} says no format: end it with one of {endings}{option}")
     return kind
 
 

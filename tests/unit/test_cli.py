@@ -179,12 +179,13 @@ def test_the_file_s_name_says_the_format(
 
 
 def test_a_name_that_says_no_format_is_refused(texelgrad: Callable[..., Result], tmp_path: Path):
-    """Before anything is asked of the service."""
-    for words in (["weights", "job_01"], ["train", str(tmp_path / "s.json")]):
-        (tmp_path / "s.json").write_text("{}")
+    """Before anything is asked of the service; --format is named where the command has it."""
+    (tmp_path / "s.json").write_text("{}")
+    for words, has_option in ((["weights", "job_01"], True), (["train", str(tmp_path / "s.json")], False)):
         result = texelgrad([*words, "--out", str(tmp_path / "w.txt")], {})
         assert result.exit_code == 2
-        assert "say --format" in result.output
+        assert "end it with one of .safetensors, .npz, .onnx, .tfjs, .zip" in " ".join(result.output.split())
+        assert ("--format" in result.output) == has_option
 
 
 def test_weights_come_in_every_format_of_the_service():
