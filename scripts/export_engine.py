@@ -2,15 +2,18 @@
 
     python scripts/export_engine.py site/texelgrad
 
-A page then imports ./texelgrad/browser_runtime/texelgrad.js; examples/in_page.html shows how.
+Any Python from 3.11 on runs it: nothing has to be installed. A page then imports
+./texelgrad/browser_runtime/texelgrad.js; examples/in_page.html shows how.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from texelgrad.engine import find_engine
 
 

@@ -42,6 +42,13 @@ def test_the_engine_is_exported(tmp_path: Path):
     assert (tmp_path / "site/texelgrad/shaders/bundle.json").is_file()
 
 
+def test_the_engine_is_exported_by_a_python_without_packages(tmp_path: Path):
+    """As the documents have it, before anything is installed."""
+    result = run("-I", "-S", "scripts/export_engine.py", str(tmp_path / "site"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (tmp_path / "site/shaders/bundle.json").is_file()
+
+
 def test_an_export_onto_a_file_is_refused(tmp_path: Path):
     """And the file is left alone."""
     (tmp_path / "file").write_text("mine")
