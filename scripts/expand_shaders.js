@@ -41,9 +41,9 @@ const LIMITS = { maxTextureSize: 8192, maxArrayLayers: 2048 };
 const DEVICES = [
   ...[4, 8].map((maxDrawBuffers) => ({ limits: { ...LIMITS, maxDrawBuffers }, dialects: DIALECTS })),
   { limits: { ...LIMITS, maxDrawBuffers: 8, software: false }, dialects: DIALECTS.filter(({ format, fetch }) => format === "rgba32f" && fetch === "texelFetch") },
-  // All products that can take rows from uniform blocks do, not large ones alone.
+  // All products that can take rows from uniform blocks do, not large ones alone, and all gradients that may be are gated.
   {
-    limits: { ...LIMITS, maxDrawBuffers: 8, copiedBlockBytes: 65_536 }, wanted: { ...ROWS.gpu, uniform: { products: 0, texels: 1 } },
+    limits: { ...LIMITS, maxDrawBuffers: 8, copiedBlockBytes: 65_536 }, wanted: { ...ROWS.gpu, uniform: { products: 0, texels: 1 }, gated: { products: 0 } },
     dialects: DIALECTS.filter(({ format, fetch }) => (format === "rgba32f") === (fetch === "texelFetch")),
   },
 ];
