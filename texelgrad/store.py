@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def store_dataset(
     with db.read() as session:
         same = repository.find_same(session, owner_id, sha256)
     if same:
-        repair_dataset(db, same, lambda: arrays)
+        _repair(db, same, arrays)
         return same, False
     size = sum(array.rows.nbytes for array in arrays)
     with db.write() as session:
@@ -61,15 +61,15 @@ def store_dataset(
         raise
 
 
-def repair_dataset(db: Database, dataset_id: str, content: Callable[[], list[NamedArray]]) -> None:
-    """Put back the arrays that are no longer what was stored; `content`, the same arrays, is asked for only then."""
+def _repair(db: Database, dataset_id: str, arrays: list[NamedArray]) -> None:
+    """Put back the arrays that are no longer what was stored, from the same ones."""
     with db.read() as session:
         damaged = {
             array.name: array.artifact_id
             for array in repository.arrays_of(session, dataset_id)
             if not artifacts.is_intact(session, array.artifact_id)
         }
-    for array in content() if damaged else ():
+    for array in arrays:
         if array.name in damaged:
             artifacts.repair(db, damaged[array.name], array.pieces())
             _log.warning("data set %s: %s was damaged, and is repaired", dataset_id, array.name)

@@ -22,7 +22,7 @@ from texelgrad.repository import datasets
 from texelgrad.repository.attempts import last_checkpoint
 from texelgrad.repository.locks import lock_job
 from texelgrad.shapes import Estimate, estimate, total_steps
-from texelgrad.store import repair_dataset, store_dataset
+from texelgrad.store import store_dataset
 from texelgrad.times import time_text
 
 Idempotency = tuple[str, str]  # the key, and the SHA-256 of the request's body
@@ -47,9 +47,7 @@ def submit_job(
         spec, made = checked.spec, checked.synthetic
         same = datasets.find_same(session, owner_id, made.sha256) if made else None
     dataset_id = same or spec.data.dataset
-    if made and same:
-        repair_dataset(db, same, made.arrays)
-    elif made:
+    if made and not dataset_id:
         dataset_id, _ = store_dataset(db, owner_id, made.name, made.arrays(), quota)
     plain, steps = spec.model_dump(), total_steps(spec, checked.infos)
     check_disk(db, settings)

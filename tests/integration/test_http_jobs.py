@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 from safetensors.numpy import load, save
-from sqlalchemy import update
 
 from api.streams import Cursor, stream
 from texelgrad import artifacts, repository
 from texelgrad.config import Settings
 from texelgrad.db import Database
 from texelgrad.domain import AttemptState, Cause
-from texelgrad.models import ArtifactChunk
 
 from .http import fields, get, http_client, parse_events, post_job, spec_for, upload_points
 from .steps import add_points, advance, claim, finish, succeed, write_artifact
@@ -62,22 +60,6 @@ def test_a_synthetic_job_has_a_data_set(client: FlaskClient, db: Database):
     with db.read() as session:
         stored = np.frombuffer(artifacts.read_all(session, x.artifact_id), "<f4").reshape(30, 2)
     assert np.array_equal(stored, two_class_points(30, 5)[0].astype(np.float32))
-
-
-def test_a_synthetic_job_repairs_its_data_set(client: FlaskClient, db: Database):
-    """What was made up can't be uploaded anew: where it is damaged, the next such job makes it again."""
-    data = {"synthetic": {"kind": "two_class_points", "rows": 30, "seed": 5}}
-    post_job(client, data=data)
-    y = next(array for array in claim(db).data if array.name == "y")
-    with db.write() as session:
-        session.execute(
-            update(ArtifactChunk).where(ArtifactChunk.artifact_id == y.artifact_id).values(data=bytes(120))
-        )
-    with db.read() as session:
-        assert not artifacts.is_intact(session, y.artifact_id)
-    post_job(client, data=data)
-    with db.read() as session:
-        assert artifacts.is_intact(session, y.artifact_id)
 
 
 def test_every_fault_of_a_spec_at_once(client: FlaskClient):
