@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
@@ -20,6 +20,7 @@ from .test_budget import PAGE, measure
 from .test_graph_kernels import check as check_graph
 from .test_kernels import check
 from .test_parity import check_parity
+from .test_uniform_rows import FORMATS, MANY_NETS, WIDTH
 
 ROWS: dict[str, Any] = {"activation": 8, "weight": 4, "gradient": 8, "samples": 4, "texels": 2}
 EVERY = {"rows": ROWS | {"gated": {"products": 0}}}
@@ -29,9 +30,6 @@ GATES, INPUT, WEIGHTS = (
     "gated_grad_input.frag.glsl",
     "gated_grad_weights.frag.glsl+update.frag.glsl",
 )
-FORMATS = [
-    {"format": storage, "fetch": fetch} for storage in ("rgba32f", "rgba32ui") for fetch in ("texture", "texelFetch")
-]  # fmt: skip
 
 
 def quick(cases: list[Any], chosen: list[Any]) -> list[Any]:
@@ -130,19 +128,9 @@ def test_few_render_targets_store_gradients(browser_page: BrowserPage):
 
 @pytest.mark.full
 @pytest.mark.timeout(3000)
-@settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@MANY_NETS
 @given(
-    sizes=st.lists(
-        st.one_of(st.integers(1, 70), st.sampled_from([127, 128, 129, 255, 256, 257, 260, 513])),
-        min_size=2,
-        max_size=4,
-    ),
+    sizes=st.lists(WIDTH, min_size=2, max_size=4),
     rows=st.integers(1, 600),
     share=st.floats(0.1, 1),
     loss=st.sampled_from(["bce", "mse"]),
@@ -161,12 +149,15 @@ def test_any_dense_net(
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bce-sgd", pytest.param("bce-adam", marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", ["single-sgd", pytest.param("single-adam", marks=pytest.mark.full)])
 @pytest.mark.parametrize("storage", ["rgba32f", pytest.param("rgba32ui", marks=pytest.mark.full)])
-def test_parity_with_pytorch(browser_page: BrowserPage, name: str, storage: str):
-    """By the rule of docs/numerics.md."""
+def test_parity_with_pytorch(browser_page: BrowserPage, can: bool, name: str, storage: str):
+    """By the rule of docs/numerics.md, of a net whose gradient really is gated."""
     (case,) = (case for case in CASES if case.name == name)
-    check_parity(browser_page, case, device=EVERY | {"format": storage})
+    device = EVERY | {"format": storage}
+    kernels = check(browser_page, (9, 24, 36, 1), case.rows, "bce", batch_size=case.batch_size, device=device)
+    assert ({GATES, INPUT, WEIGHTS} <= kernels) == can
+    check_parity(browser_page, case, device=device)
 
 
 def test_the_precision_report_knows_them(browser_page: BrowserPage, can: bool):

@@ -159,17 +159,18 @@ def test_few_render_targets_take_textures(browser_page: BrowserPage, targets: in
 
 
 WIDTH = st.one_of(st.integers(1, 70), st.sampled_from([127, 128, 129, 255, 256, 257, 260, 513]))
-
-
-@pytest.mark.full
-@pytest.mark.timeout(3000)
-@settings(
+MANY_NETS = settings(
     max_examples=100,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3000)
+@MANY_NETS
 @given(
     sizes=st.lists(WIDTH, min_size=3, max_size=5),
     rows=st.integers(1, 150),

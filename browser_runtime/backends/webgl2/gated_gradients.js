@@ -25,6 +25,7 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
   const readersOf = (/** @type {string} */ name) => groups.filter(({ inputs }) => Object.values(inputs).includes(name));
 
   const columns = (/** @type {string} */ name) => size(tensor(name).shape);
+  const texels = (/** @type {string} */ name) => layoutOf({ rows: 1, ...columnsOf(tensor(name).shape), layers: 1 }, maxTextureSize).texelsPerRow;
   // One that has a single column itself is stored: it may be the factor DY of the layer before.
   const isOuter = (/** @type {Group} */ { kernel, ops: [product, slope] }) =>
     kernel === "affine_grad_input" && columns(product.inputs.dy) === 1 && slope?.attrs.fn === "relu" && columns(slope.outputs.dx) > 1 && !computed.has(slope.inputs.y);
@@ -32,7 +33,7 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
     if (inputs.dy !== name || !(kernel === "affine_grad_input" || kernel === "affine_grad_weights")) return false;
     const other = outputs.dx ?? inputs.x;
     const large = rows * columns(name) * columns(other) >= products;
-    if (kernel === "affine_grad_input") return large && rowsFor(wanted.activation, rows, texelsOf(tensor(other).shape)) === GATED_ROWS;
+    if (kernel === "affine_grad_input") return large && rowsFor(wanted.activation, rows, texels(other)) === GATED_ROWS;
     const { shape, bias } = tensor(outputs.dw);
     const parts = partsFor(wanted.parts, rows, layoutOf({ ...matrixOf(shape), layers: 4, bias }, maxTextureSize).texels);
     return large && after?.type === "update" && parts === 1;
@@ -40,14 +41,7 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
   for (const group of groups) {
     const [name, ...others] = Object.values(group.outputs);
     if (others.length > 0 || !isOuter(group)) continue;
-    const fits = texelsOf(tensor(name).shape) + ROW_TEXELS <= maxTextureSize;
-    if (fits && readersOf(name).every((reader) => mayRead(name, reader))) found.add(name);
+    if (texels(name) + ROW_TEXELS <= maxTextureSize && readersOf(name).every((reader) => mayRead(name, reader))) found.add(name);
   }
   return found;
-}
-
-/** @param {number[]} shape of a batched tensor */
-function texelsOf(shape) {
-  const { columns, pixels } = columnsOf(shape);
-  return pixels * Math.ceil(columns / pixels / 4);
 }

@@ -106,12 +106,11 @@ export const kernels = {
     }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
-    const layout = storedGradient(lowering, group);
-    if (!layout) {
+    if (!storedGradient(lowering, group)) {
       const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
-    const stored = lowering.scratch(gradient, layout).layout;
+    const stored = lowering.layout(gradient);
     return [
       lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes: [lowering.write("DW", gradient)], domain: stored }),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),

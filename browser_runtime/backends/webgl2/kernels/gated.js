@@ -1,6 +1,6 @@
 // Products with a gradient that is stored as gates and factors: gated_gradients.js says which.
 import { texelsFor } from "../fragment_rows.js";
-import { GATED_ROWS, turnedLayout } from "../layout.js";
+import { GATED_ROWS } from "../layout.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, slopeSource, texelsAtOnce } from "./common.js";
 import { updateParts } from "./update.js";
 
@@ -45,7 +45,7 @@ export function gatedInputGradient(lowering, group) {
 export function gatedWeightGradient(lowering, group) {
   const { x, dy } = find(group, "affine_grad_weights").inputs;
   const { update, states, gradient } = updateParts(lowering, group);
-  const domain = lowering.scratch(gradient, turnedLayout(lowering.tensor(gradient), lowering.arena.maxSize)).layout;
+  const domain = lowering.layout(gradient);
   return [
     lowering.draw("gated_grad_weights", {
       trips: lowering.batchRows / GATED_ROWS,
