@@ -1,5 +1,5 @@
 // gated_grad_weights: DW^T = DZ^T @ X, and db = column sums of DZ, where DZ = (DY @ V^T) * G is stored as gates and factors     forward: affine, see gates
-// G, F [M/8,N/4+2]  X [M,K]  ->  DW [N,K] with db in a column texel behind it   8 columns of DZ and 4 of X a fragment
+// G, F [M/8,N/4+2]  X [M,K]  ->  DW [N,K], behind it db in first lanes, a texel for each 8   8 columns of DZ and 4 of X a fragment
 // Adds DY X where gates are open, over M in blocks of 256 samples, f32, then multiplies by V; error <= ~ (258 + M/256) * 2^-24 * sum|x||dz|
 // Padding is written as 0, but for the lanes behind db.
 // Reference: browser_runtime/reference/dense.js
@@ -16,9 +16,10 @@
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, k = place.y;
-  // The bias is the weight of an input that is always 1.
-  bool isBias = k == X_TEXELS_PER_ROW;
-  X_Column column = X_column(min(k, X_TEXELS_PER_ROW - 1));
+  X_Column column = X_column(k);
+  // The bias is the weight of an input that is always 1. Fragments past the last one repeat it.
+  bool isBias = group >= BIASES_FROM;
+  if (isBias) group = min((group - BIASES_FROM) * TEXELS_PER_ROW + k, BIASES_FROM - 1);
   vec4 total[ROWS];
 #define CLEAR_TOTAL(i) total[i] = vec4(0.);
   EACH_ROW(CLEAR_TOTAL)

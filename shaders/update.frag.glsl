@@ -7,10 +7,15 @@
 #include "lib/optimizer.glsl"
 
 #ifdef TURNED
-// Four weight rows are the lanes of a column texel; the bias is the first lane of the last one.
+// Four weight rows are the lanes of a column texel; the biases of 8 columns are first lanes of one texel behind all of these.
 mat4 fourRows(int row, int n) {
-  int texel = min(row >> 2, DW_TEXELS_PER_ROW - 1);
-#define COLUMN(j) DW_fetch(DW_layer(4 * n + j), DW_base(4 * n + j), texel)
+  int column = 4 * n, texel = min(row >> 2, DW_TEXELS_PER_ROW - 1);
+  if (row == BIAS_ROW) {
+    int place = column >> 3;
+    column = 8 * (BIASES_FROM + place / DW_TEXELS_PER_ROW) + (column & 7);
+    texel = place % DW_TEXELS_PER_ROW;
+  }
+#define COLUMN(j) DW_fetch(DW_layer(column + j), DW_base(column + j), texel)
   return transpose(mat4(COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)));
 }
 #endif

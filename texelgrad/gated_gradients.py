@@ -31,6 +31,6 @@ def _is_gated(layer: LayerShape, batch: int, single: set[int]) -> bool:
 def _bytes(layer: LayerShape, batch: int) -> int:
     groups = math.ceil(batch / ROWS)
     gates = groups * (texels(layer.output) + _ROW_TEXELS) * _TEXEL_BYTES
-    # The gradient of its weights lies turned below that of its inputs, with a column texel more, and has whole groups of rows.
+    # The gradient of its weights lies turned, in whole groups of rows; behind them are lines for a texel for each group's biases.
     turned = math.ceil(math.prod(layer.output) / ROWS)
-    return gates + (groups + turned) * _COLUMN_BYTES + texels(layer.input) * _COLUMN_BYTES
+    return gates + (turned + 2 * texels(layer.input)) * _COLUMN_BYTES

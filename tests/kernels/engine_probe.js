@@ -72,10 +72,14 @@ function stored({ executable, plan }, name, parity) {
   const at = (/** @type {number} */ row, /** @type {number} */ column) => (column < layout.columns ? numbers[row * layout.columns + column] : 0);
   if (gated) return { kind, batched, rowsPerTexel: 0, ...laidOut(layout, at) };
   if (writer?.draw.source.shader === "gated_grad_weights.frag.glsl") {
-    // Its rows are columns of the weights, and the bias the first of the last four columns.
+    // Its rows are columns of the weights. Behind them a texel has the biases of 8.
     const plain = layoutOf({ ...matrixOf(shape), layers: 4, bias }, 8192);
     const end = plain.biasRow < 0 ? plain.groups * 4 : plain.biasRow;
-    const turned = (/** @type {number} */ row, /** @type {number} */ column) => (row < end ? at(column, row) : row === end ? at(column, layout.columns - 4) : 0);
+    const biasAt = (/** @type {number} */ column) => {
+      const place = column >> 3;
+      return at(8 * (Math.ceil(plain.columns / 8) + Math.floor(place / layout.texelsPerRow)) + (column & 7), 4 * (place % layout.texelsPerRow));
+    };
+    const turned = (/** @type {number} */ row, /** @type {number} */ column) => (row < end ? at(column, row) : row === end ? biasAt(column) : 0);
     return { kind, batched, rowsPerTexel: 0, ...laidOut(plain, (row, column) => (column < plain.columns ? turned(row, column) : 0)) };
   }
   const data = new Float32Array(layout.layers * layout.texels * 4);

@@ -229,13 +229,15 @@ export const gatesLayout = ({ rows, texelsPerRow }, maxSize) =>
   layoutOf({ rows: rows / GATED_ROWS, columns: 4 * (texelsPerRow + ROW_TEXELS), layers: 1 }, maxSize);
 
 /**
- * A weight gradient as a product with gates makes it: turned, so that a fragment's 8 rows are 8 columns of the gates; the bias is the last column texel.
+ * A weight gradient as a product with gates makes it: turned, so that a fragment's 8 rows are 8 columns of the gates. Row groups behind them have the
+ * biases: those of the g-th 8 columns are first lanes of the g-th texel there. So all lines are as long as those of the layer's inputs.
  * @param {{shape: number[], bias?: boolean}} gradient @param {number} maxSize MAX_TEXTURE_SIZE
  */
 export function turnedLayout({ shape, bias }, maxSize) {
   const { rows, columns, blocks } = matrixOf(shape);
-  const texels = blocks * Math.ceil(rows / blocks / 4) + (bias ? 1 : 0);
-  return layoutOf({ rows: roundUp(columns, GATED_ROWS), columns: 4 * texels, layers: GATED_ROWS }, maxSize);
+  const texels = blocks * ceilDiv(rows / blocks, 4);
+  const groups = ceilDiv(columns, GATED_ROWS);
+  return layoutOf({ rows: GATED_ROWS * (groups + (bias ? ceilDiv(groups, texels) : 0)), columns: 4 * texels, layers: GATED_ROWS }, maxSize);
 }
 
 /**

@@ -1,6 +1,6 @@
 // Products with a gradient that is stored as gates and factors: gated_gradients.js says which.
 import { texelsFor } from "../fragment_rows.js";
-import { GATED_ROWS } from "../layout.js";
+import { ceilDiv, GATED_ROWS } from "../layout.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, slopeSource, texelsAtOnce } from "./common.js";
 import { updateParts } from "./update.js";
 
@@ -46,14 +46,16 @@ export function gatedWeightGradient(lowering, group) {
   const { x, dy } = find(group, "affine_grad_weights").inputs;
   const { update, states, gradient } = updateParts(lowering, group);
   const domain = lowering.layout(gradient);
+  const { texelsPerRow, columns } = lowering.layout(dy);
+  const biases = { BIASES_FROM: ceilDiv(columns, GATED_ROWS) };
   return [
     lowering.draw("gated_grad_weights", {
       trips: lowering.batchRows / GATED_ROWS,
-      defines: { DZ_TEXELS_PER_ROW: lowering.layout(dy).texelsPerRow, DZ_COLUMNS: lowering.layout(dy).columns, ...atOnce("SAMPLE", GATED_ROWS) },
+      defines: { DZ_TEXELS_PER_ROW: texelsPerRow, DZ_COLUMNS: columns, ...biases, ...atOnce("SAMPLE", GATED_ROWS) },
       reads: [...readGated(lowering, dy), lowering.read("X", x)],
       writes: [lowering.write("DW", gradient)],
       domain,
     }),
-    lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, TURNED: 1 }, reads: [lowering.read("DW", gradient), ...states] }),
+    lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, TURNED: 1, ...biases }, reads: [lowering.read("DW", gradient), ...states] }),
   ];
 }
