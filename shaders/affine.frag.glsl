@@ -26,8 +26,12 @@
 #else
 #define WEIGHTS(j) WEIGHTS_OF(4 * (first + (j)), 0)
 #endif
-// Each product is added to the sum so far: one instruction, where pairs would take two.
+#if X_TEXELS_PER_ROW > BLOCK
+// Each product is added to the sum so far: an instruction less than a sum of four takes.
 #define ADD_PRODUCT(sum, x, w) sum = x.x * w[0] + sum; sum = x.y * w[1] + sum; sum = x.z * w[2] + sum; sum = x.w * w[3] + sum;
+#else
+#define ADD_PRODUCT(sum, x, w) sum += x.x * w[0] + x.y * w[1] + x.z * w[2] + x.w * w[3];
+#endif
 #include "lib/uniform_rows.glsl"
 #define LOCATE(i) total[i] = vec4(0.);
 #else
@@ -42,8 +46,16 @@
 #define MULTIPLY(j) part[0] += (x[j].x * w0[j] + x[j].y * w1[j]) + (x[j].z * w2[j] + x[j].w * w3[j]);
 #define ADD_PRODUCTS(k) vec4 x[TEXELS], w0[TEXELS], w1[TEXELS], w2[TEXELS], w3[TEXELS]; EACH_TEXEL(LOAD) EACH_TEXEL(MULTIPLY)
 #else
-// TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
+#ifdef X_IS_RELU
+// X is computed here. What its relu shuts adds nothing: a branch, which becomes a predicate. NaN adds NaN.
+#define WHERE_OPEN(sum, x, w) if (!(x <= 0.)) sum += x * w;
+#define ADD(i) { \
+  vec4 x = X_sum(row[i], column); \
+  WHERE_OPEN(part[i], x.x, w0) WHERE_OPEN(part[i], x.y, w1) WHERE_OPEN(part[i], x.z, w2) WHERE_OPEN(part[i], x.w, w3) }
+#else
 #define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
+#endif
+// TEXELS of X's rows are taken at once: a GPU then waits for all their fetches together.
 #define MULTIPLY(j) { \
   vec4 w0 = ROW_OF_WEIGHTS(k + j, 0), w1 = ROW_OF_WEIGHTS(k + j, 1), w2 = ROW_OF_WEIGHTS(k + j, 2), w3 = ROW_OF_WEIGHTS(k + j, 3); \
   X_Column column = X_column(k + j); \

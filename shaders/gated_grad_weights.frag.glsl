@@ -7,17 +7,23 @@
 
 // Of 8 samples all fetches come first, on no condition: a GPU then waits for them together.
 #define LOAD(i) { X_Row row = X_rowAt(m, i); samples[i] = X_at(row, column); }
+#define DY_OF(i) (i < 4 ? first : second)[i & 3]
 // What sample m + i adds to the sums whose gates are open.
 #define ADD(i) { \
-  vec4 x = (isBias ? vec4(1.) : samples[i]) * (i < 4 ? first : second)[i & 3]; \
+  vec4 x = samples[i] * DY_OF(i); \
   WHERE_OPEN(gates0, i, 0, part[0], x) WHERE_OPEN(gates0, i, 1, part[1], x) WHERE_OPEN(gates0, i, 2, part[2], x) WHERE_OPEN(gates0, i, 3, part[3], x) \
   WHERE_OPEN(gates1, i, 0, part[4], x) WHERE_OPEN(gates1, i, 1, part[5], x) WHERE_OPEN(gates1, i, 2, part[6], x) WHERE_OPEN(gates1, i, 3, part[7], x) }
+#define ADD_BIAS(i) \
+  WHERE_OPEN(gates0, i, 0, part[0].x, DY_OF(i)) WHERE_OPEN(gates0, i, 1, part[1].x, DY_OF(i)) WHERE_OPEN(gates0, i, 2, part[2].x, DY_OF(i)) \
+  WHERE_OPEN(gates0, i, 3, part[3].x, DY_OF(i)) WHERE_OPEN(gates1, i, 0, part[4].x, DY_OF(i)) WHERE_OPEN(gates1, i, 1, part[5].x, DY_OF(i)) \
+  WHERE_OPEN(gates1, i, 2, part[6].x, DY_OF(i)) WHERE_OPEN(gates1, i, 3, part[7].x, DY_OF(i))
 
 void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, k = place.y;
   X_Column column = X_column(k);
-  // The bias is the weight of an input that is always 1. Fragments past the last one repeat it.
+  // The bias is the weight of an input that is always 1: a quarter of the sums, so that its few fragments are done before the others. Those past the last
+  // one repeat it.
   bool isBias = group >= BIASES_FROM;
   if (isBias) group = min((group - BIASES_FROM) * TEXELS_PER_ROW + k, BIASES_FROM - 1);
   vec4 total[ROWS];
@@ -33,9 +39,13 @@ void main() {
       int line = m >> 3;
       uint gates0 = gatesAt(line, 2 * group), gates1 = gatesAt(line, 2 * group + 1);
       vec4 first = rowFactors(line, 0), second = rowFactors(line, 1);
-      vec4 samples[SAMPLES];
-      EACH_SAMPLE(LOAD)
-      EACH_SAMPLE(ADD)
+      if (isBias) {
+        EACH_SAMPLE(ADD_BIAS)
+      } else {
+        vec4 samples[SAMPLES];
+        EACH_SAMPLE(LOAD)
+        EACH_SAMPLE(ADD)
+      }
     }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)

@@ -16,7 +16,7 @@ import { extent, filled, stackedSize, textureBytes } from "./layout.js";
 
 /**
  * A tensor that shares textures with others, alive from group `first` to `last`; `below`: what lies below it meanwhile.
- * @typedef {{name: string, layout: Layout, first: number, last: number, below?: import("./stored_gradients.js").Gradient}} Tenant
+ * @typedef {{name: string, layout: Layout, first: number, last: number, below?: {name: string, layout: Layout}}} Tenant
  */
 
 /** What a tenant needs besides its own lines. @param {Tenant} tenant */

@@ -18,9 +18,11 @@ import { ROW_ALIGNMENT } from "./layout.js";
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
  * `uniform`: from how many products on a dense layer's rows come from a uniform block, where they and the results have so many `texels` a row at least.
  * `gated`: from how many products on a gradient that may be is stored as gates.
+ * `computed`: from how many products on a dense layer's operand is computed from the `inputs` of the layer before, if it has no more.
  * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number|{single: number, several: number}, slots?: number,
  *   parts?: {fragments: number, turns: number, samples: number, least: number, most: number}, regions?: {texels: number, alike: boolean},
- *   uniform?: {products: number, texels: number}, gated?: {products: number}}} RowsWanted
+ *   uniform?: {products: number, texels: number}, gated?: {products: number},
+ *   computed?: {products: number, inputs: number}}} RowsWanted
  */
 
 /**
@@ -38,7 +40,7 @@ export const ROWS = {
   gpu: {
     activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: { single: 8, several: 2 }, slots: 64, regions: { texels: 17_500, alike: true },
     parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 23, texels: 96 },
-    gated: { products: 2 ** 23 },
+    gated: { products: 2 ** 23 }, computed: { products: 2 ** 23, inputs: 4 },
   },
 };
 /** Fragments of a draw below which they are few, and from which on they are many; texelgrad/memory.py counts with the same. */

@@ -3,6 +3,7 @@ import { EngineError } from "../../errors.js";
 import { Arena } from "./arena.js";
 import { makeDraw } from "./draw.js";
 import { ROWS, samplesFor } from "./fragment_rows.js";
+import { computedOperands } from "./computed_operands.js";
 import { gatedGradients } from "./gated_gradients.js";
 import { atOnce, BLOCK, largestPower, MAX_TRIPS } from "./kernels/common.js";
 import { kernels } from "./kernels/index.js";
@@ -172,7 +173,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     const { shape, batched } = /** @type {import("../../nn/graph.js").Tensor} */ (plan.phases.train.tensors.get(name));
     return batched && layoutFor({ rows: batch, ...columnsOf(shape), layers: 1 }).texels * 16 <= SMALL_BYTES;
   };
-  const training = delayUpdates(plan.phases.train, (group) => together.has(updatedAtOnce(group) ?? ""), isSmall);
+  const delayed = delayUpdates(plan.phases.train, (group) => together.has(updatedAtOnce(group) ?? ""), isSmall);
+  const { phase: training, operands } = computedOperands(delayed, batch, wanted, limits, uniform);
 
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
   const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
@@ -199,7 +201,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({
-      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, gatedNames, quadWidths, arranged, fixed, phase,
+      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, gatedNames, operands, quadWidths, arranged, fixed, phase,
     });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };

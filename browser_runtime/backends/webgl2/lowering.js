@@ -2,6 +2,7 @@
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
+import { gatherDraws } from "./order.js";
 import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
@@ -12,7 +13,9 @@ import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.j
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
 /** @import { UniformProduct } from "./uniform_rows.js" */
+/** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
+/** @import { Computed } from "../../plan/recompute.js" */
 
 /** Of the row losses of all batches in flight, which are kept until one draw sums them. */
 const ROW_LOSS_BYTES = 8 << 20;
@@ -41,13 +44,14 @@ export class Lowering {
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
    * @param {Set<string>} context.gatedNames gradients that are stored as gates
+   * @param {Map<Group, {name: string, how: Computed}>} context.operands that products compute, although they are stored
    * @param {Set<number>} context.quadWidths texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
    *   they share textures
    * @param {number} [context.arranged] the slot in which these rows are arranged, where there are any
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, gatedNames, quadWidths, arranged, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, gatedNames, operands, quadWidths, arranged, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
@@ -58,6 +62,7 @@ export class Lowering {
     this.shared = shared;
     this.uniform = uniform;
     this.gatedNames = gatedNames;
+    this.operands = operands;
     this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
     this.arranged = arranged;
     this.places = new Map(fixed);
@@ -121,16 +126,37 @@ export class Lowering {
         tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
       }
     }
-    const slots = this.arena.share(tensors, this.shared);
-    for (const { name, layout, below } of tensors) {
+    const tenants = this.belowResults(tensors);
+    const slots = this.arena.share(tenants, this.shared);
+    for (const { name, layout, below } of tenants) {
       const slot = /** @type {number} */ (slots.get(name));
       keep(name, slot, layout);
       if (!below) continue;
       keep(below.name, this.arena.below(slot, layout, below.layout), below.layout);
-      if (phase.lifetimes.get(name)?.last === phase.groups.length - 1) this.waiting.add(below.group);
+      const gradient = gradients.get(name);
+      if (gradient?.name === below.name && phase.lifetimes.get(name)?.last === phase.groups.length - 1) this.waiting.add(gradient.group);
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
+  }
+
+  /**
+   * Operands that the product behind them computes lie below its result where they fit: the two draws are one render pass, since neither waits for the other.
+   * @param {import("./arena.js").Tenant[]} tensors @returns {import("./arena.js").Tenant[]}
+   */
+  belowResults(tensors) {
+    const { groups } = this.phase;
+    const tenants = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+    groups.forEach((group, i) => {
+      const name = this.operands.get(group)?.name ?? "";
+      const [operand, result] = [tenants.get(name), tenants.get(Object.values(group.outputs)[0])];
+      if (!operand || !result || !Object.values(groups[i - 1].outputs).includes(name)) return;
+      if (!fitsBelow(result.layout, operand.layout, this.arena.maxSize)) return;
+      tenants.delete(name);
+      const [first, last] = [Math.min(operand.first, result.first), Math.max(operand.last, result.last)];
+      tenants.set(result.name, { ...result, first, last, below: operand });
+    });
+    return [...tenants.values()];
   }
 
   /** @param {string} name of a gradient @param {Layout} layout that it would have */
@@ -184,13 +210,16 @@ export class Lowering {
   }
 
   /**
-   * The order in which a batch's draws follow one another: updates that wait are the last, those of the same textures side by side.
+   * The order in which a batch's draws follow one another: updates that wait are the last, and draws of the same textures are side by side where they can be.
    * @param {Draw[][]} draws of each group, those of a waiting one a gradient and its update @returns {Draw[]}
    */
   ordered(draws) {
-    const updates = [...this.waiting].map((group) => draws[group][1]);
-    const texture = (/** @type {Draw} */ { writes: [{ slots: [slot] }] }) => this.arena.slots[slot].texture;
-    return [...draws.flatMap((each, group) => (this.waiting.has(group) ? each.slice(0, 1) : each)), ...updates.sort((a, b) => texture(a) - texture(b))];
+    const waiting = [...this.waiting].map((group) => draws[group]);
+    const texture = (/** @type {number} */ slot) => this.arena.slots[slot].texture;
+    const targetOf = (/** @type {Draw} */ { writes: [{ slots }] }) => texture(slots[0]);
+    const updates = waiting.map(([, update]) => update).sort((a, b) => targetOf(a) - targetOf(b));
+    const others = draws.flatMap((each, group) => (this.waiting.has(group) ? each.slice(0, 1) : each));
+    return [...gatherDraws(others, new Set(waiting.map(([gradient]) => gradient)), texture), ...updates];
   }
 
   /** @param {string} name @returns {Place} */
@@ -235,8 +264,11 @@ export class Lowering {
   /** @param {string} alias @param {string} name @returns {KernelRead} */
   read(alias, name) {
     const how = this.phase.computed.get(name);
-    if (!how) return { name: alias, place: this.place(name) };
-    const { product, activation } = how;
+    return how ? this.readComputed(alias, name, how) : { name: alias, place: this.place(name) };
+  }
+
+  /** @param {string} alias @param {string} name @param {Computed} how @returns {KernelRead} */
+  readComputed(alias, name, { product, activation }) {
     const { x, dy, w } = product.inputs;
     const inner = x
       ? [this.read(`${alias}_X`, x), this.read(`${alias}_W`, w)]

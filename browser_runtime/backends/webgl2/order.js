@@ -1,5 +1,6 @@
 // Order: when a step's groups are drawn. Updates wait for one another where they are drawn cheaper together. Pure arithmetic.
 
+/** @import { Draw } from "./draw.js" */
 /** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 
@@ -31,4 +32,27 @@ export function delayUpdates(phase, waits, small) {
     return /** @type {const} */ ([name, { first: use.first, last: last === groups.length ? last : use.last }]);
   });
   return { ...phase, groups: ordered, lifetimes: new Map(lived) };
+}
+
+/**
+ * Moves draws that no other waits for back to the next of them into the same texture, so that both are one render pass, unless something between them writes
+ * what they read.
+ * @param {Draw[]} draws in an order of execution @param {Set<Draw>} free whose results only later draws read @param {(slot: number) => number} textureOf
+ * @returns {Draw[]}
+ */
+export function gatherDraws(draws, free, textureOf) {
+  const ordered = [...draws];
+  const textures = (/** @type {{slots: number[]}[]} */ uses) => new Set(uses.flatMap(({ slots }) => slots.map(textureOf)));
+  const targetOf = (/** @type {Draw} */ { writes: [{ slots }] }) => textureOf(slots[0]);
+  for (const draw of draws) {
+    if (!free.has(draw)) continue;
+    const at = ordered.indexOf(draw);
+    const next = ordered.findIndex((other, i) => i > at && free.has(other) && targetOf(other) === targetOf(draw));
+    const reads = textures(draw.reads);
+    const meets = ordered.slice(at + 1, next).some(({ writes }) => [...textures(writes)].some((texture) => reads.has(texture)));
+    if (next < 0 || meets) continue;
+    ordered.splice(next, 0, draw);
+    ordered.splice(at, 1);
+  }
+  return ordered;
 }

@@ -188,14 +188,14 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
     `#define ${name}_Row ivec2`,
     `#define ${name}_Column int`,
     `#define ${name}_row(row) ivec2(${name}_layer(row), ${name}_base(row))`,
-    `#define ${name}_rowAt(m, j) ivec2(${name}_layer(j), ${name}_base((m) + (j)))`,
+    `#define ${name}_rowAt(m, j) ivec2(${name}_layer(j), ${name}_base(m) + ((j) >> ${log2(layers)}) * ${stride})`,
     `#define ${name}_column(n) (n)`,
     `#define ${name}_at(row, column) ${name}_fetch((row).x, (row).y, column)`,
   ];
 }
 
 /**
- * A row is what the sums run over, a column the weights that they take.
+ * A row is what the sums run over, a column the weights that they take; NAME_sum is what comes before the relu.
  * @param {ComputedRead} read @param {Map<string, Layout>} layouts of what it is computed from @returns {string[]}
  */
 function computedText({ name, layout, kind, relu }, layouts) {
@@ -206,14 +206,16 @@ function computedText({ name, layout, kind, relu }, layouts) {
   if (kind === "affine") {
     const terms = Array.from({ length: w.rows }, (_, i) => i);
     const bias = w.biasRow < 0 ? "vec4(0.)" : weights(`${w.biasRow}`, "n");
-    const sum = terms.map((i) => `(row).${"xyzw"[i]} * (column).w${i}`).join(" + ");
+    // A chain that begins with the bias: an instruction for each product, where the compiler makes one of multiplication and addition.
+    const sum = terms.reduce((part, i) => `((row).${"xyzw"[i]} * (column).w${i} + ${part})`, "(column).bias");
     return [
       ...head,
       `#define ${name}_Row vec4`,
       `struct ${name}_Column { ${terms.map((i) => `vec4 w${i}; `).join("")}vec4 bias; };`,
       `vec4 ${name}_row(int row) { return ${row("X", "row")}; }`,
       `${name}_Column ${name}_column(int n) { return ${name}_Column(${terms.map((i) => `${weights(`${i}`, "n")}, `).join("")}${bias}); }`,
-      `#define ${name}_at(row, column) ${relu ? "tg_relu" : ""}((${sum}) + (column).bias)`,
+      `#define ${name}_sum(row, column) ${sum}`,
+      `#define ${name}_at(row, column) ${relu ? "tg_relu" : ""}(${name}_sum(row, column))`,
     ];
   }
   const slope = relu ? [`${name}_Y_Row y; `, `, ${name}_Y_row(row)`, `${name}_Y_Column y; `, `, ${name}_Y_column(n)`] : ["", "", "", ""];

@@ -47,7 +47,9 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
   const layout = lowering.layout(name);
   const { arrange, lines } = lowering.arrange(name);
   const texels = texelsAtOnce(UNIFORM_TEXELS[kernel], layout.texelsPerRow);
-  return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
+  // Sums of a texel's four products each are a chain of as many additions as a block of products: without a second sum more fragments run at once.
+  const block = layout.texelsPerRow <= 4 * BLOCK && { BLOCK: 4 * BLOCK };
+  return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -61,7 +63,11 @@ export const kernels = {
     const weights = lowering.read("W", w);
     if (!find(group, "loss")) {
       const { y } = (activation ?? find(group, "affine")).outputs;
-      return product(lowering, "affine", { alias: "X", name: x }, y, { trips, defines, reads: [weights], writes: [lowering.write("Y", y)] });
+      const parts = { trips, defines, reads: [weights], writes: [lowering.write("Y", y)] };
+      const operand = lowering.operands.get(group);
+      if (!operand) return product(lowering, "affine", { alias: "X", name: x }, y, parts);
+      const reads = [lowering.readComputed("X", x, operand.how), weights];
+      return [lowering.draw("affine", { ...parts, defines: { ...defines, X_IS_RELU: 1, ...texelsAtOnce(4, texelsPerRow) }, reads, domain: lowering.layout(y) })];
     }
     const operand = lowering.read("X", x);
     const domain = lowering.lossDomain(find(group, "loss").inputs.z);
