@@ -66,8 +66,8 @@ function mayCompute(graph, { kernel, ops }, name, { product }) {
   return kernel === "affine_grad_input" && grad?.inputs.y === name && first.inputs.dy !== name;
 }
 
-/** A group that reads what its inputs are computed from, where they are. @param {Group} group @param {Map<string, Computed>} computed @returns {Group} */
-export function expand(group, computed) {
+/** A group that reads what its inputs are computed from. @param {Group} group @param {Map<string, Computed>} computed @returns {Group} */
+function expand(group, computed) {
   /** @type {Record<string, string>} */
   const inputs = {};
   /** @type {Op[]} */

@@ -235,6 +235,8 @@ CASES = [
     *(Case("bce", (2,), [dense(32, "relu"), dense(1)], "bce", name, 100, 32) for name in OPTIMIZERS),
     # a single output, behind hidden layers that are stored
     *(Case("single", (9,), [dense(24, "relu"), dense(36, "relu"), dense(1)], "bce", name, 100, 32) for name in ("sgd", "adam")),
+    # few inputs, behind which one hidden layer reads another
+    Case("few", (3,), [dense(24, "relu"), dense(20, "relu"), dense(2)], "mse", "adam", 45, 16),
     *(Case("mse", (6,), [dense(16, "tanh"), dense(3)], "mse", name, 45, 16) for name in OPTIMIZERS),
     *(
         Case("softmax_cross_entropy", (20,), [dense(32, "sigmoid"), dense(16, "sigmoid"), dense(5)], "softmax_cross_entropy", name, 90, 32)

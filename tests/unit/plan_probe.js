@@ -1,6 +1,7 @@
 // plan_probe.js: plans, lowered plans, layouts and arenas as plain values, for test_plan.py. No GL.
 import { Arena } from "../../browser_runtime/backends/webgl2/arena.js";
 import { extent, filled, layoutOf, pack, rowsPerFragment, texelOf, unpack } from "../../browser_runtime/backends/webgl2/layout.js";
+import { gatherDraws } from "../../browser_runtime/backends/webgl2/order.js";
 import { lower } from "../../browser_runtime/backends/webgl2/lower.js";
 import { validateSpec } from "../../browser_runtime/nn/spec.js";
 import { buildPlan } from "../../browser_runtime/plan/plan.js";
@@ -46,7 +47,7 @@ export function lowered(spec, labels, limits, rows) {
     draws: Object.entries(all).flatMap(([phase, list]) =>
       list.flat().map(({ source, reads, writes, y, width, height, fills = null, uniform = null }) => ({
         phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && linesOf(uniform),
-        reads: reads.map(({ slots }) => slots),
+        reads: reads.map(({ slots }) => slots), computed: source.computed.map(({ name }) => name),
         lines: source.reads.map(({ name, sampler = name, layout, region = { y: 0, width: 0 } }) => ({
           slot: reads.find((read) => read.name === sampler)?.slots[0], y: region.y, height: filled(layout, region.width).height,
         })),
@@ -54,6 +55,16 @@ export function lowered(spec, labels, limits, rows) {
       })),
     ),
   };
+}
+
+/**
+ * The names of draws in the order that gatherDraws() gives; a slot is a texture of its own.
+ * @param {[string, number[], number, boolean][]} given name, slots that it reads, the one that it writes, and whether it is free
+ */
+export function gathered(given) {
+  const draws = given.map(([name, reads, write]) => ({ name, reads: reads.map((slot) => ({ slots: [slot, slot] })), writes: [{ slots: [write, write] }] }));
+  const free = new Set(draws.filter((_, i) => given[i][3]));
+  return gatherDraws(/** @type {any} */ (draws), /** @type {any} */ (free), (slot) => slot).map((draw) => /** @type {any} */ (draw).name);
 }
 
 /** Without what the kernel reads there. @param {import("../../browser_runtime/backends/webgl2/draw.js").Lines} lines */

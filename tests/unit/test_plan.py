@@ -240,6 +240,11 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
 @example((mlp((1024, 2048, 2048, 1), "bce", activation="relu"), "values", GPU, rows_of(256)))
 @example((mlp((8, 257, 301, 1), "mse", activation="relu", optimizer="adam"), "values", GPU, rows_of(700)))
 @example((mlp((300, 511, 1), "mse", activation="relu"), "values", GPU, rows_of(300)))
+# operands that are computed, below the results and in textures of their own
+@example(
+    (mlp((4, 256, 256, 256, 3), "mse", activation="relu", optimizer="adam"), "values", GPU, rows_of(500))
+)
+@example((mlp((2, 128, 256, 3), "mse", activation="relu"), "values", GPU, rows_of(500)))
 # gradients in parts, in one texture
 @example((mlp((16, 64, 64, 1), "mse", optimizer="adam"), "values", GPU, rows_of(2048)))
 @quickly
@@ -324,13 +329,15 @@ def check_reads(draws: list[dict[str, Any]], slots: list[dict[str, Any]]) -> Non
 
 
 def check_below(draws: list[dict[str, Any]], slots: list[dict[str, Any]], index: int) -> None:
-    """What lies below a tensor is written right behind it, into the same render targets, and read before anything else comes there."""
+    """What lies below a tensor is written right behind it or before it, into the same render targets, and read before anything else comes there."""
     slot = slots[index]
     [at] = [i for i, draw in enumerate(draws) if any(index in write["slots"] for write in draw["writes"])]
-    before, draw = draws[at - 1 : at + 1]
-    targets = [[(slots[w["slots"][0]]["texture"], w["layers"]) for w in d["writes"]] for d in (before, draw)]
+    draw = draws[at]
+    # An operand comes before the product that computes it, a gradient behind that of the layer's inputs.
+    above = draws[at + 1] if draws[at + 1]["computed"] == ["X"] else draws[at - 1]
+    targets = [[(slots[w["slots"][0]]["texture"], w["layers"]) for w in d["writes"]] for d in (above, draw)]
     assert targets[0] == targets[1] == [(slot["texture"], slot["layers"])]
-    assert before["y"] + before["height"] <= draw["y"] == slot["y"]
+    assert above["y"] + above["height"] <= draw["y"] == slot["y"]
     reads = [i for i, d in enumerate(draws) if any(line["slot"] == index for line in d["lines"])]
     assert reads
     assert reads[0] > at
@@ -507,6 +514,7 @@ def test_a_gradient_of_one_column_is_stored():
         ((2, 32, 1), "sgd", 4096, 3),  # forward, gradients, updates
         ((2, 128, 1), "adam", 1000, 3),
         ((16, 64, 64, 1), "adam", 2048, 8),
+        ((2, 256, 256, 1), "sgd", 500, 6),  # two of the three gradients in parts, side by side
         ((16, 64, 64, 1), "adam", 64, 6),  # not in parts
     ],
 )
@@ -524,6 +532,53 @@ def test_gradients_in_parts_are_made_before_the_first_update(
         if draw["phase"] == "train"
     ]
     assert 1 + sum(a != b for a, b in pairwise(targets)) == passes
+
+
+@pytest.mark.parametrize(
+    ("sizes", "net", "computed", "together"),
+    [
+        ((2, 256, 256, 1), {}, 1, True),
+        ((4, 256, 256, 256, 3), {"optimizer": "adam"}, 1, True),
+        ((2, 128, 256, 3), {}, 1, False),  # not as wide
+        ((2, 256, 256, 3), {"activation": "tanh"}, 0, False),
+        ((5, 256, 256, 3), {}, 0, False),  # more inputs than a texel holds
+        ((2, 64, 64, 3), {}, 0, False),  # few products
+        ((2, 512, 512, 3), {}, 0, False),  # rows from uniform blocks
+    ],
+)
+def test_operands_of_few_inputs_are_computed_and_stored(
+    sizes: tuple[int, ...], net: dict[str, Any], computed: int, together: bool
+):
+    """On GPUs, where the product is large; the draw that stores one is in the render pass of the product, which does not wait for it."""
+    for limits in (GPU, GPU | {"software": True}, GPU | {"maxDrawBuffers": 4}):
+        got = call(PROBE, "lowered", mlp(sizes, "mse", **net), "values", limits, rows_of(500))
+        train = [draw for draw in got["draws"] if draw["phase"] == "train"]
+        assert sum(draw["computed"] == ["X"] for draw in train) == (computed if limits == GPU else 0)
+        places = [got["slots"][got["places"][f"dense_{i}.y"]["slots"][0]] for i in (1, 2)]
+        shared = places[0]["texture"] == places[1]["texture"]
+        assert shared == (together and limits == GPU)
+        if shared:
+            assert places[1]["y"] + places[1]["height"] >= places[0]["y"] > places[1]["y"]
+            assert [draw["writes"][0]["slots"][0] for draw in train[:2]] == [
+                got["places"][f"dense_{i}.y"]["slots"][0] for i in (1, 2)
+            ]
+
+
+@pytest.mark.parametrize(
+    ("draws", "order"),
+    [
+        # free ones into the same texture, across one that writes elsewhere
+        ([("a", [5], 1, True), ("b", [1], 2, False), ("c", [2], 1, True)], "bac"),
+        ([("a", [5], 1, True), ("b", [7], 5, False), ("c", [2], 1, True)], "abc"),  # what it reads is written
+        ([("a", [5], 1, True), ("b", [7], 2, False), ("c", [2], 3, True)], "abc"),  # another texture
+        ([("a", [5], 1, False), ("b", [7], 2, False), ("c", [2], 1, True)], "abc"),  # somebody waits for it
+        ([("a", [5], 1, True), ("b", [6], 3, True), ("c", [7], 2, False), ("d", [2], 1, True), ("e", [2], 3, True)], "cadbe"),
+        ([("a", [5], 1, True), ("b", [6], 1, True), ("c", [7], 2, False), ("d", [2], 1, True)], "cabd"),
+    ],
+)  # fmt: skip
+def test_draws_into_one_texture_are_gathered(draws: list[tuple[str, list[int], int, bool]], order: str):
+    """Where nobody waits for the earlier one, and nothing between them writes what it reads."""
+    assert "".join(call(PROBE, "gathered", draws)) == order
 
 
 HIDDEN = ["dense_1.y", "dense_2.y", "loss"]

@@ -5,7 +5,6 @@
 // which costs no instruction but a predicate. Everybody else reads the operand where it is stored.
 import { rowsFor } from "./fragment_rows.js";
 import { columnsOf, size } from "./layout.js";
-import { expand } from "../../plan/recompute.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
@@ -44,8 +43,9 @@ export function computedOperands(phase, rows, wanted, { maxDrawBuffers }, unifor
   const rewritten = groups.map((group, i) => {
     const how = howOf(group, i);
     if (!how) return group;
-    const name = group.inputs.x;
-    const reading = expand(group, new Map([[name, how]]));
+    const { x: name, ...others } = group.inputs;
+    const { x, w } = how.product.inputs;
+    const reading = { ...group, inputs: { ...others, "x.x": x, "x.w": w }, recomputed: [how.product, how.activation ?? []].flat() };
     operands.set(reading, { name, how });
     return reading;
   });

@@ -44,7 +44,7 @@ export function gatherDraws(draws, free, textureOf) {
   const ordered = [...draws];
   const textures = (/** @type {{slots: number[]}[]} */ uses) => new Set(uses.flatMap(({ slots }) => slots.map(textureOf)));
   const targetOf = (/** @type {Draw} */ { writes: [{ slots }] }) => textureOf(slots[0]);
-  for (const draw of draws) {
+  for (const draw of [...draws].reverse()) {
     if (!free.has(draw)) continue;
     const at = ordered.indexOf(draw);
     const next = ordered.findIndex((other, i) => i > at && free.has(other) && targetOf(other) === targetOf(draw));
