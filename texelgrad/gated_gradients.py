@@ -16,10 +16,15 @@ _TEXEL_BYTES = 4 + 16  # of the gates and of the factors
 _COLUMN_BYTES = 16 * ROWS  # of a column texel in all layers of a gradient
 
 
+def gated_layers(layers: Sequence[LayerShape], batch: int) -> list[LayerShape]:
+    """Those whose outputs' gradients may be gated."""
+    single = {math.prod(layer.input) for layer in layers if layer.is_dense and math.prod(layer.output) == 1}
+    return [layer for layer in layers if _is_gated(layer, batch, single)]
+
+
 def gated_bytes(layers: Sequence[LayerShape], batch: int) -> int:
     """Of all that there are besides what other gradients take, at most."""
-    single = {math.prod(layer.input) for layer in layers if layer.is_dense and math.prod(layer.output) == 1}
-    return sum(_bytes(layer, batch) for layer in layers if _is_gated(layer, batch, single))
+    return sum(_bytes(layer, batch) for layer in gated_layers(layers, batch))
 
 
 def _is_gated(layer: LayerShape, batch: int, single: set[int]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from texelgrad.gated_gradients import gated_bytes
+from texelgrad.gated_gradients import gated_bytes, gated_layers
 from texelgrad.inputs import Shape
 from texelgrad.layers.base import LayerShape, texels
 from texelgrad.uniform_rows import (
@@ -93,8 +93,11 @@ class _Renderer:
 _RENDERERS = (
     _Renderer(times=(0, 1, 40), rows=(4, 4, 4), slots=32),  # on a CPU
     *(
-        _Renderer(times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes, gates=True)  # GPUs
+        _Renderer(
+            times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes, gates=gates
+        )  # GPUs
         for block_bytes in (0, LEAST_BLOCK_BYTES, 2 * LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
+        for gates in (False, True)  # where they may be; other gradients have other textures
     ),
 )
 
@@ -174,7 +177,10 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     }
     kept = [columns for each in outputs.values() for columns in each]
     dips = [0, *(min(max(kept[:i]), kept[i], max(kept[i + 1 :])) for i in range(1, len(kept) - 1))]
-    uniform = uniform_rows(sizes.layers, batch, renderer.block_bytes)
+    gated = gated_layers(sizes.layers, batch) if renderer.gates else []
+    uniform = uniform_rows(
+        sizes.layers, batch, renderer.block_bytes, gated=frozenset(layer.index for layer in gated)
+    )
     staged = uniform_rows(sizes.layers, stage, renderer.block_bytes, training=uniform)
     total += arranged_bytes([uniform, staged])
     quad_widths = uniform.widths

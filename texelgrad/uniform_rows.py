@@ -40,16 +40,20 @@ def is_large(layer: LayerShape, rows: int) -> bool:
 
 
 def uniform_rows(
-    layers: Sequence[LayerShape], rows: int, block_bytes: int, *, training: UniformRows | None = None
-) -> UniformRows:
+    layers: Sequence[LayerShape], rows: int, block_bytes: int, *, training: UniformRows | None = None,
+    gated: frozenset[int] = frozenset(),
+) -> UniformRows:  # fmt: skip
     """Of blocks up to so many bytes. Forward, a product makes a layer's output; backward, in training, the gradient of its input.
 
-    `training`: what training takes, for an evaluation, whose tensors lie as those of training do.
+    `training`: what training takes, for an evaluation, whose tensors lie as those of training do. `gated`: layers whose outputs' gradients are stored as
+    gates, with which no product has rows.
     """
     dense = [layer for layer in layers if layer.is_dense]
     products = [(layer.input, layer.output) for layer in dense]
     if training is None:
-        products += [(layer.output, layer.input) for layer in dense]
+        products += [
+            (layer.output, layer.input) for layer in dense if layer.trained and layer.index not in gated
+        ]
     found = [
         (texels(made), _part(texels(read)))
         for read, made in products

@@ -90,6 +90,9 @@ def test_a_device_between_those_of_small_and_of_large_blocks():
         ([2, 257, 270, 1], 500, None, "bce", ADAM, 0, None),
         ([784, 511, 1], 1000, 128, "bce", ADAM, 0.2, None),
         ([1024, 2048, 2048, 1], 2000, 256, "bce", SGD, 0, None),
+        # operands that it computes, below the results
+        ([4, 256, 256, 256, 3], 500, None, "mse", ADAM, 0.2, 3),
+        ([2, 128, 128, 128, 1], 4000, 2000, "bce", SGD, 0.5, None),
         ([2000, 8, 1], 9000, 4500, "mse", SGD, 0, None),
         ([64, 64, 10], 1797, 128, "softmax_cross_entropy", ADAM, 0.2, None),
         ([64, 64, 10], 1797, 32, "softmax_cross_entropy", MOMENTUM, 0.2, None),
@@ -99,6 +102,16 @@ def test_a_device_between_those_of_small_and_of_large_blocks():
         # products that take rows from uniform blocks; widths that fill their quads and do not
         ([1024, 1024, 1024, 1024, 10], 3000, 256, "softmax_cross_entropy", SGD, 0.2, None),
         ([300, 1284, 516, 700, 2000], 4000, 500, "mse", ADAM, 0.2, 2000),
+        ([770, 384, 64, 770, 1], 200, 17, "bce", ADAM, 0.2, None),  # nobody needs the gradient of the inputs
+        (
+            [64, 384, 390, 1],
+            2000,
+            500,
+            "bce",
+            ADAM,
+            0.2,
+            None,
+        ),  # a product that would, with a gradient that is gated
         ([768, 768, 768, 768, 768], 8000, 4000, "mse", SGD, 0.2, 768),
         ([64, 770, 770, 770, 770, 770, 770], 20_000, 8192, "mse", MOMENTUM, 0.2, 770),
         ([64, 257], 512, 64, "softmax_cross_entropy", ADAM, 0.2, None),
