@@ -1,13 +1,15 @@
 // Our engine as a contender of the bench.
-import { compile, release } from "../browser_runtime/texelgrad.js";
+import { compile, preload, release } from "../browser_runtime/texelgrad.js";
 import { calibrate } from "./timing.js";
 import { dataOf, specOf, weightsOf, workloads } from "./workloads.js";
 
 /** @import { Workload } from "./workloads.js" */
 /** @import { Contender, Training } from "./timing.js" */
 
-/** @param {any} [options] of `compile` @returns {Promise<Contender>} */
+/** All of the library: the Worker's modules too. @param {any} [options] of `compile` @returns {Promise<Contender>} */
 export async function load(options = {}) {
+  const { shaderUrl, thread } = options;
+  await preload({ shaderUrl, thread });
   return {
     prepare: (workload) => {
       const data = dataOf(workload);

@@ -4,7 +4,7 @@ import { EngineError, isObject, shown } from "./errors.js";
 import { validatePageSpec } from "./nn/spec_page.js";
 import { checkOptions, OPTIONS } from "./train/options.js";
 import { FIRST_LOSSES } from "./train/progress.js";
-import { connect } from "./train/remote.js";
+import { connect, open } from "./train/remote.js";
 
 export { EngineError };
 export { estimate } from "./train/estimate.js";
@@ -37,13 +37,24 @@ export { FIRST_LOSSES } from "./train/progress.js";
 /** @type {Map<string, Promise<import("./train/remote.js").EngineProxy>>} */
 const engines = new Map();
 
-/** One engine, and so one WebGL context, for each way of starting it. @param {EngineOptions} options */
-function engineFor({ shaderUrl, thread = "auto", device = {} }) {
+/** Threads whose code is loaded, or being loaded, until an engine is made there. @type {Map<string, {channel: Promise<import("./train/channel.js").Channel>, loaded: Promise<void>}>} */
+const preloads = new Map();
+
+/** Where the bundle is, and what code from there is known by. @param {EngineOptions} options */
+function codeOf({ shaderUrl, thread = "auto" }) {
   const url = shaderUrl === undefined ? new URL("../shaders/bundle.json", import.meta.url).href : bundleAt(shaderUrl);
-  const key = JSON.stringify([url, thread, device]);
+  return { shaderUrl: url, thread, key: JSON.stringify([url, thread]) };
+}
+
+/** One engine, and so one WebGL context, for each way of starting it. @param {EngineOptions} options */
+function engineFor({ device = {}, ...options }) {
+  const { shaderUrl, thread, key: code } = codeOf(options);
+  const key = JSON.stringify([code, device]);
   let engine = engines.get(key);
   if (!engine) {
-    engine = connect({ shaderUrl: url, thread, device });
+    const opened = preloads.get(code)?.channel ?? open(thread);
+    preloads.delete(code);
+    engine = connect(opened, { shaderUrl, device });
     engines.set(key, engine);
     // A context that could not be made, or was lost, is asked for again next time.
     const forget = () => void (engines.get(key) === engine && engines.delete(key));
@@ -79,6 +90,30 @@ function beginRun(spec, options, call) {
 /** @param {ReturnType<typeof begin>} begun @param {CompileOptions} options */
 async function sessionOn({ engine, validated }, { data, initialWeights, signal, allowSoftware = validated.allow_software ?? true }) {
   return (await engine).compile(validated, { data, initialWeights, allowSoftware, signal });
+}
+
+/**
+ * Loads what the first call of the page waits for: the engine's Worker with its modules, and the shaders. Makes nothing: no context, no session.
+ * @param {Pick<EngineOptions, "shaderUrl"|"thread">} [options] as the calls to come have them
+ * @returns {Promise<void>}
+ * @throws {EngineError} as `compile` does where something can't be loaded; whoever calls it again, or compiles, tries again
+ */
+export async function preload(options = {}) {
+  checkOptions(options, OPTIONS.preload);
+  const { shaderUrl, thread, key } = codeOf(options);
+  if ([...engines.keys()].some((engine) => JSON.parse(engine)[0] === key)) return;
+  let preload = preloads.get(key);
+  if (!preload) {
+    const channel = open(thread);
+    const loaded = channel.then((opened) => opened.send("load", { shaderUrl }));
+    preloads.set(key, (preload = { channel, loaded }));
+    loaded.catch(() => {
+      if (preloads.get(key)?.channel !== channel) return; // an engine is made there, and fails itself
+      preloads.delete(key);
+      channel.then((opened) => opened.close(), () => {});
+    });
+  }
+  await preload.loaded;
 }
 
 /**
@@ -146,9 +181,15 @@ export async function diagnose(spec, options = {}) {
   }
 }
 
-/** Ends every engine that this page started: its Worker, WebGL context and sessions. */
+/** Ends every engine that this page started: its Worker, WebGL context and sessions; and what was loaded for one. */
 export async function release() {
-  const started = [...engines.values()];
+  const started = [...engines.values()].map(async (engine) => (await engine).release());
+  const loaded = [...preloads.values()].map(async ({ channel }) => {
+    const opened = await channel;
+    opened.shut(new EngineError("disposed", "what was loaded was released"));
+    opened.close();
+  });
   engines.clear();
-  await Promise.allSettled(started.map(async (engine) => (await engine).release()));
+  preloads.clear();
+  await Promise.allSettled([...started, ...loaded]);
 }

@@ -5,16 +5,22 @@ import { Executable } from "../backends/webgl2/executable.js";
 
 /** @import { Planned } from "./planning.js" */
 
+/** What an engine is made from: modules, and shaders as path -> text. @typedef {{sessions: ReturnType<typeof loadSessions>, shaders: ReturnType<typeof fetchShaders>}} Code */
+
 export class Engine {
+  /** Begins to load; whoever awaits a part hears of its failure. @param {string} shaderUrl @returns {Code} */
+  static load(shaderUrl) {
+    const code = { sessions: loadSessions(), shaders: fetchShaders(shaderUrl) };
+    for (const loading of Object.values(code)) loading.catch(() => {}); // awaited later, unless there is no context
+    return code;
+  }
+
   /**
-   * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options
+   * Its context is made while the code loads.
+   * @param {Code} code @param {import("../backends/webgl2/device.js").DeviceOptions} [device]
    * @throws {EngineError} shader_error where the bundle can't be had; what Device throws
    */
-  static async create({ shaderUrl, device = {} }) {
-    // While the context is made.
-    const sessions = loadSessions();
-    const shaders = fetchShaders(shaderUrl);
-    for (const loading of [sessions, shaders]) loading.catch(() => {}); // awaited later, unless there is no context
+  static async create({ sessions, shaders }, device = {}) {
     const made = new Device({}, device);
     try {
       made.shaders = await shaders;

@@ -39,6 +39,7 @@ const SESSION = { ...ENGINE, backend: oneOf("auto", "webgl2"), initialWeights: e
 
 /** What each call takes. */
 export const OPTIONS = {
+  preload: { shaderUrl: ENGINE.shaderUrl, thread: ENGINE.thread },
   probe: ENGINE,
   compile: { data: elsewhere, ...SESSION },
   train: { ...SESSION, onTelemetry: callback },

@@ -19,13 +19,22 @@ import { tensorsOf } from "./weights.js";
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
 /**
- * @param {{shaderUrl: string, thread: "auto"|"worker"|"inline", device: DeviceOptions}} options
- * @returns {Promise<EngineProxy>}
+ * The thread that will own the GL context, with nothing in it yet.
+ * @param {"auto"|"worker"|"inline"} thread
+ * @returns {Promise<Channel>}
  */
-export async function connect({ shaderUrl, thread, device }) {
+export async function open(thread) {
   const canWork = typeof Worker === "function" && typeof OffscreenCanvas === "function" && typeof globalThis.document === "object";
   if (thread === "worker" && !canWork) throw new EngineError("spec_invalid", "options.thread: worker needs a page with Worker and OffscreenCanvas; legal here: auto, inline", { field: "options.thread" });
-  const channel = thread === "inline" || !canWork ? await inlineChannel() : workerChannel();
+  return thread === "inline" || !canWork ? inlineChannel() : workerChannel();
+}
+
+/**
+ * @param {Promise<Channel>} opened @param {{shaderUrl: string, device: DeviceOptions}} options
+ * @returns {Promise<EngineProxy>}
+ */
+export async function connect(opened, { shaderUrl, device }) {
+  const channel = await opened;
   try {
     return new EngineProxy(channel, await channel.send("create", { shaderUrl, device }), device);
   } catch (error) {

@@ -11,6 +11,8 @@ import { Engine } from "./engine.js";
  * @returns {(message: any) => Promise<void>} handles one message of the page's
  */
 export function serve(post) {
+  /** @type {import("./engine.js").Code|undefined} */
+  let code;
   /** @type {Engine} */
   let engine;
   /** @type {Map<number, Session>} */
@@ -50,8 +52,13 @@ export function serve(post) {
 
   /** @type {Record<string, (args: any, call: number) => any>} */
   const methods = {
-    async create(options) {
-      engine = await Engine.create(options);
+    /** Before `create`, or instead: nothing is made. */
+    async load({ shaderUrl }) {
+      code = Engine.load(shaderUrl);
+      await Promise.all(Object.values(code));
+    },
+    async create({ shaderUrl, device }) {
+      engine = await Engine.create(code ?? Engine.load(shaderUrl), device);
       engine.device.onLost.push(() => post({ lost: true }));
       return engine.probe();
     },

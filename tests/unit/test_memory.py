@@ -289,6 +289,43 @@ def test_the_estimate_of_wide_nets(
     check((300,), [*layers, dense(70)], rows, min(batch, most), "mse", optimizer, fraction, None)
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    inputs=st.integers(1, 4),
+    branches=st.lists(st.lists(st.sampled_from([8, 60, 128, 132, 256, 300]), min_size=1, max_size=3), min_size=1, max_size=4),
+    rows=st.sampled_from([300, 2000, 9000]),
+    batch=st.sampled_from([64, 300, 500, 1024, 2000]),
+    optimizer=st.sampled_from([SGD, ADAM]),
+    outputs=st.sampled_from([1, 7]),
+    fraction=st.sampled_from([0, 0.2]),
+)  # fmt: skip
+def test_the_estimate_of_branches_from_few_inputs(
+    inputs: int, branches: list[list[int]], rows: int, batch: int, optimizer: dict[str, Any], outputs: int, fraction: float
+):  # fmt: skip
+    """Operands that are computed lie below the results, and live as long as the later of both."""
+    layers: list[Layer] = []
+    ends: list[str] = []
+    for branch, widths in enumerate(branches):
+        before = "input"
+        for width in widths:
+            layers.append(dense(width, "relu", name=f"b{branch}_{len(layers)}", inputs=[before]))
+            before = layers[-1]["name"]
+        ends.append(before)
+    joined = [concat(*ends)] if len(ends) > 1 else []
+    most = rows - round(rows * fraction)
+    check(
+        (inputs,),
+        [*layers, *joined, dense(outputs)],
+        rows,
+        min(batch, most),
+        "mse",
+        optimizer,
+        fraction,
+        None,
+        within=8,
+    )
+
+
 IMAGES = (4, 4, 8)
 
 
