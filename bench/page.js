@@ -17,6 +17,8 @@ import { calibrate } from "./timing.js";
 const now = () => performance.now();
 const MIN_CHECKED = 3;
 const COUNT_MS = 1000;
+/** Before the first step, so that a browser that has just started has done what it does besides. */
+const REST_MS = 500;
 
 /** @returns {Promise<Task>} */
 const fetchTask = async () => (await fetch("task")).json();
@@ -43,6 +45,7 @@ async function prepare() {
   const contender = await loadContender(task);
   const loadMs = now() - started;
   start = contender.prepare(task.workload);
+  await new Promise((resolve) => setTimeout(resolve, REST_MS));
   started = now();
   training = await start();
   const losses = [await training.run(1)];
