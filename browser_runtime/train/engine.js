@@ -17,10 +17,10 @@ export class Engine {
 
   /**
    * Its context is made while the code loads.
-   * @param {Code} code @param {import("../backends/webgl2/device.js").DeviceOptions} [device]
+   * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options @param {Code} [code] from there
    * @throws {EngineError} shader_error where the bundle can't be had; what Device throws
    */
-  static async create({ sessions, shaders }, device = {}) {
+  static async create({ shaderUrl, device = {} }, { sessions, shaders } = Engine.load(shaderUrl)) {
     const made = new Device({}, device);
     try {
       made.shaders = await shaders;

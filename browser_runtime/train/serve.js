@@ -57,8 +57,8 @@ export function serve(post) {
       code = Engine.load(shaderUrl);
       await Promise.all(Object.values(code));
     },
-    async create({ shaderUrl, device }) {
-      engine = await Engine.create(code ?? Engine.load(shaderUrl), device);
+    async create(options) {
+      engine = await Engine.create(options, code);
       engine.device.onLost.push(() => post({ lost: true }));
       return engine.probe();
     },

@@ -21,6 +21,42 @@ export async function compileFrom(origin, spec, data, options) {
   }
 }
 
+/**
+ * Loads ahead: what its error says, and how many Workers that and whatever followed have started.
+ * @param {string} origin @param {any} options of preload
+ * @param {{compile?: any, release?: boolean}} [then] while it loads: compile this, or release
+ */
+export async function preloadFrom(origin, options, { compile: given, release: released } = {}) {
+  const engine = await import(`${origin}/browser_runtime/texelgrad.js`);
+  const { Worker: Plain } = globalThis;
+  let workers = 0;
+  globalThis.Worker = class extends Plain {
+    /** @param {URL} url @param {any} how */
+    constructor(url, how) {
+      super(url, how);
+      workers++;
+    }
+  };
+  try {
+    const loading = engine.preload(options).then(() => null, told);
+    if (released) await engine.release();
+    if (given) {
+      const session = await engine.compile(...given);
+      await session.run();
+    }
+    return { failure: await loading, workers };
+  } finally {
+    globalThis.Worker = Plain;
+    if (given) await engine.release();
+  }
+}
+
+/** Leaves an engine behind. @param {string} origin @param {any} spec @param {any} options of compile */
+export async function compileAndKeep(origin, spec, options) {
+  const { compile } = await import(`${origin}/browser_runtime/texelgrad.js`);
+  await compile(spec, options);
+}
+
 /** Gives the page a policy, which lasts. @param {string} policy */
 export function addPolicy(policy) {
   const meta = document.createElement("meta");

@@ -48,6 +48,7 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def do_GET(self) -> None:
+        self.site.asked.append(self.path)
         if self.site.failing.get(self.path, 0) > 0:
             self.site.failing[self.path] -= 1
             self.send_error(503)
@@ -83,6 +84,7 @@ class StaticServer:
     """A context manager; `origin` is the address to open."""
 
     def __init__(self, *, isolated: bool = True) -> None:
+        self.asked: list[str] = []  # paths of all requests
         self.failing: dict[str, int] = {}  # path -> how many more requests for it fail
         self.bare: set[str] = set()  # paths that are answered without COOP and COEP
         self.policy = ""  # that the engine's files are served with: a Worker's is that of its own file

@@ -128,3 +128,95 @@ def test_the_engines_own_code_in_the_pages_thread(page: BrowserPage):
     assert (first["name"], first["code"]) == ("EngineError", "internal")
     assert "a module of the engine can't be loaded: " in first["message"]
     assert second is None
+
+
+# ---- ahead of the first call ----------------------------------------------------------------------------------------
+
+
+def preload_from(
+    page: BrowserPage, origin: str, options: Spec, **then: Any
+) -> tuple[dict[str, Any] | None, int]:
+    """What preload() said, and how many Workers there were."""
+    got = page.call(PAGE, "preloadFrom", origin, options, then)
+    return got["failure"], got["workers"]
+
+
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+def test_what_was_preloaded_is_not_loaded_again(page: BrowserPage, thread: str):
+    """Whoever compiles finds modules, shaders and the Worker there; the engine behind it is the only one."""
+    workers = int(thread == "worker")
+    assert preload_from(page, page.origin, {"thread": thread}) == (None, workers)
+    assert preload_from(page, page.origin, {"thread": thread}) == (None, 0)
+    page.server.asked.clear()
+    assert preload_from(
+        page, page.origin, {"thread": thread}, compile=[SPEC, {"data": DATA, "thread": thread}]
+    ) == (None, 0)
+    assert page.server.asked == []
+    # All of that was released.
+    assert preload_from(page, page.origin, {"thread": thread}) == (None, workers)
+    assert preload_from(page, page.origin, {"thread": thread}, release=True) == (None, 0)
+
+
+def test_preloading_for_an_engine_that_is_there(page: BrowserPage):
+    """Or that is being made: nothing is loaded."""
+    options = {"data": DATA, "device": {"maxDrawBuffers": 4}}
+    assert preload_from(page, page.origin, {}, compile=[SPEC, options]) == (None, 1)
+    page.call(PAGE, "compileAndKeep", page.origin, SPEC, options)
+    assert preload_from(page, page.origin, {}) == (None, 0)
+
+
+def test_compiling_while_it_preloads(page: BrowserPage):
+    """In the same Worker."""
+    given = [SPEC, {"data": DATA}]
+    assert preload_from(page, page.origin, {}, compile=given) == (None, 1)
+    # Another thread, another engine.
+    assert preload_from(page, page.origin, {}, compile=[SPEC, {"data": DATA, "thread": "inline"}]) == (
+        None,
+        1,
+    )
+
+
+def test_released_while_it_preloads(page: BrowserPage):
+    """Whoever waits is told; the next one loads again."""
+    failure, _ = preload_from(page, page.origin, {}, release=True)
+    assert failure is not None
+    assert (failure["name"], failure["code"]) == ("EngineError", "disposed")
+    assert preload_from(page, page.origin, {}) == (None, 1)
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+@pytest.mark.parametrize("thread", ["worker", "inline"])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/shaders/bundle.json", "shader_error"),
+        ("/browser_runtime/train/session.js", "internal"),
+        ("/browser_runtime/train/serve.js", "internal"),
+    ],
+)
+def test_what_could_not_be_preloaded_is_told_and_loaded_later(
+    page: BrowserPage, path: str, code: str, thread: str, compiles: bool
+):
+    """By the next call, of either kind, in a Worker of its own."""
+    page.server.failing[path] = 1
+    failure, workers = preload_from(page, page.origin, {"thread": thread})
+    assert failure is not None
+    assert (failure["name"], failure["code"]) == ("EngineError", code)
+    assert workers == (thread == "worker")
+    if compiles:
+        assert compile_from(page, page.origin, thread=thread) == [None, None]
+    else:
+        assert preload_from(page, page.origin, {"thread": thread}) == (None, int(thread == "worker"))
+
+
+def test_bad_options_of_preload(page: BrowserPage):
+    """The device is chosen by those who make one; other origins start no Worker."""
+    failure, _ = preload_from(page, page.origin, {"device": {}})
+    assert failure is not None
+    assert (failure["code"], failure["field"]) == ("spec_invalid", "options.device")
+    assert failure["message"] == "options.device: is unknown; legal: shaderUrl, thread"
+    with StaticServer() as elsewhere:
+        for _ in range(2):
+            failure, _ = preload_from(page, elsewhere.origin, {})
+            assert failure is not None
+            assert (failure["code"], failure["field"]) == ("spec_invalid", "options.thread")
