@@ -4,7 +4,8 @@ import { EngineError, isObject, shown } from "./errors.js";
 import { validatePageSpec } from "./nn/spec_page.js";
 import { checkOptions, OPTIONS } from "./train/options.js";
 import { FIRST_LOSSES } from "./train/progress.js";
-import { connect, open } from "./train/remote.js";
+import { abandon, connect, open, threadOf } from "./train/remote.js";
+import { unlessAborted } from "./train/waiting.js";
 
 export { EngineError };
 export { estimate } from "./train/estimate.js";
@@ -14,6 +15,8 @@ export { FIRST_LOSSES } from "./train/progress.js";
 /** @import { Data } from "./train/data.js" */
 /** @import { RunRecord } from "./train/run_record.js" */
 /** @import { Weights } from "./train/weights.js" */
+/** @import { Channel } from "./train/channel.js" */
+/** @import { EngineProxy } from "./train/remote.js" */
 /** @import { DeviceOptions, DeviceRecord } from "./backends/webgl2/device.js" */
 
 /**
@@ -34,33 +37,48 @@ export { FIRST_LOSSES } from "./train/progress.js";
  * @typedef {EngineOptions & SessionOptions} CompileOptions
  */
 
-/** @type {Map<string, Promise<import("./train/remote.js").EngineProxy>>} */
+/**
+ * A thread that starts or has started: the channel to it, and what ends every wait for it.
+ * @typedef {{channel: Promise<Channel>, ended: Promise<never>, end: (why: EngineError) => void}} Opening
+ */
+
+/** Threads with an engine, or one that starts, and the code that it runs. @type {Map<string, Opening & {code: string, engine: Promise<EngineProxy>}>} */
 const engines = new Map();
 
-/** Threads whose code is loaded, or being loaded, until an engine is made there. @type {Map<string, {channel: Promise<import("./train/channel.js").Channel>, loaded: Promise<void>}>} */
+/** Threads that have code and no engine yet. @type {Map<string, Opening>} */
 const preloads = new Map();
 
-/** Where the bundle is, and what code from there is known by. @param {EngineOptions} options */
-function codeOf({ shaderUrl, thread = "auto" }) {
-  const url = shaderUrl === undefined ? new URL("../shaders/bundle.json", import.meta.url).href : bundleAt(shaderUrl);
-  return { shaderUrl: url, thread, key: JSON.stringify([url, thread]) };
+/** @param {"worker"|"inline"} thread @returns {Opening} */
+function opening(thread) {
+  /** @type {Opening["end"]} */
+  let end = () => {};
+  /** @type {Promise<never>} */
+  const ended = new Promise((_, reject) => (end = reject));
+  ended.catch(() => {}); // nobody may wait
+  return { channel: open(thread), ended, end };
 }
 
-/** One engine, and so one WebGL context, for each way of starting it. @param {EngineOptions} options */
+/** Where the bundle is, the thread, and what code from there is known by. @param {EngineOptions} options */
+function codeOf({ shaderUrl, thread = "auto" }) {
+  const url = shaderUrl === undefined ? new URL("../shaders/bundle.json", import.meta.url).href : bundleAt(shaderUrl);
+  const kind = threadOf(thread);
+  return { shaderUrl: url, thread: kind, code: JSON.stringify([url, kind]) };
+}
+
+/** One engine, and so one WebGL context, for each way of starting it. @param {EngineOptions} options @returns {Promise<EngineProxy>} */
 function engineFor({ device = {}, ...options }) {
-  const { shaderUrl, thread, key: code } = codeOf(options);
+  const { shaderUrl, thread, code } = codeOf(options);
   const key = JSON.stringify([code, device]);
-  let engine = engines.get(key);
-  if (!engine) {
-    const opened = preloads.get(code)?.channel ?? open(thread);
-    preloads.delete(code);
-    engine = connect(opened, { shaderUrl, device });
-    engines.set(key, engine);
-    // A context that could not be made, or was lost, is asked for again next time.
-    const forget = () => void (engines.get(key) === engine && engines.delete(key));
-    engine.then((e) => e.onEnd(forget), forget);
-  }
-  return engine;
+  const there = engines.get(key);
+  if (there) return there.engine;
+  const opened = preloads.get(code) ?? opening(thread);
+  preloads.delete(code);
+  const started = { ...opened, code, engine: Promise.race([connect(opened.channel, { shaderUrl, device }), opened.ended]) };
+  engines.set(key, started);
+  // A context that could not be made, or was lost, is asked for again next time.
+  const forget = () => void (engines.get(key) === started && engines.delete(key));
+  started.engine.then((engine) => engine.onEnd(forget), forget);
+  return started.engine;
 }
 
 /** @param {string|URL} shaderUrl as the page means it @returns {string} */
@@ -89,7 +107,8 @@ function beginRun(spec, options, call) {
 
 /** @param {ReturnType<typeof begin>} begun @param {CompileOptions} options */
 async function sessionOn({ engine, validated }, { data, initialWeights, signal, allowSoftware = validated.allow_software ?? true }) {
-  return (await engine).compile(validated, { data, initialWeights, allowSoftware, signal });
+  const up = await unlessAborted(engine, signal);
+  return up.compile(validated, { data, initialWeights, allowSoftware, signal });
 }
 
 /**
@@ -100,20 +119,20 @@ async function sessionOn({ engine, validated }, { data, initialWeights, signal, 
  */
 export async function preload(options = {}) {
   checkOptions(options, OPTIONS.preload);
-  const { shaderUrl, thread, key } = codeOf(options);
-  if ([...engines.keys()].some((engine) => JSON.parse(engine)[0] === key)) return;
-  let preload = preloads.get(key);
-  if (!preload) {
-    const channel = open(thread);
-    const loaded = channel.then((opened) => opened.send("load", { shaderUrl }));
-    preloads.set(key, (preload = { channel, loaded }));
-    loaded.catch(() => {
-      if (preloads.get(key)?.channel !== channel) return; // an engine is made there, and fails itself
-      preloads.delete(key);
-      channel.then((opened) => opened.close(), () => {});
-    });
+  const { shaderUrl, thread, code } = codeOf(options);
+  let opened = preloads.get(code) ?? [...engines.values()].find((started) => started.code === code);
+  if (!opened) preloads.set(code, (opened = opening(thread)));
+  const { channel, ended } = opened;
+  try {
+    await Promise.race([channel.then((up) => up.send("load", { shaderUrl })), ended]);
+  } catch (error) {
+    // Unless an engine is made there, which fails itself.
+    if (preloads.get(code) === opened) {
+      preloads.delete(code);
+      channel.then((up) => up.close(), () => {});
+    }
+    throw error;
   }
-  await preload.loaded;
 }
 
 /**
@@ -181,15 +200,14 @@ export async function diagnose(spec, options = {}) {
   }
 }
 
-/** Ends every engine that this page started: its Worker, WebGL context and sessions; and what was loaded for one. */
+/** Ends every engine that this page started, or is starting: its Worker, WebGL context and sessions; and what was loaded for one. */
 export async function release() {
-  const started = [...engines.values()].map(async (engine) => (await engine).release());
-  const loaded = [...preloads.values()].map(async ({ channel }) => {
-    const opened = await channel;
-    opened.shut(new EngineError("disposed", "what was loaded was released"));
-    opened.close();
-  });
+  const started = [...engines.values()];
+  const loaded = [...preloads.values()];
   engines.clear();
   preloads.clear();
-  await Promise.allSettled([...started, ...loaded]);
+  const why = new EngineError("disposed", "the engine was released while it started");
+  for (const { end } of [...started, ...loaded]) end(why);
+  for (const { channel } of loaded) abandon(channel, why);
+  await Promise.all(started.map(({ channel, engine }) => engine.then((up) => up.release(), () => abandon(channel, why))));
 }

@@ -48,6 +48,9 @@ const DEVICES = [
   },
 ];
 
+/** Products that compute their operand, however small they are. */
+const COMPUTING = [{ limits: { ...LIMITS, maxDrawBuffers: 8 }, wanted: { ...ROWS.gpu, activation: 8, computed: { products: 0, inputs: 4 } }, dialects: DIALECTS }];
+
 const dense = (name, units, activation) => ({ type: "dense", name, units, activation, init: "glorot_uniform", use_bias: true });
 
 /** Images: strides, paddings and channels that do and don't fill texels. @yields {{spec: object, labels: string, batch: number}} */
@@ -184,8 +187,19 @@ function* embeddingJobs() {
   }
 }
 
-/** @yields {{spec: object, labels: string, batch: number}} */
+/** Layers of few inputs, behind which a product computes what they make. @yields {{spec: object, labels: string, batch: number, devices: object[]}} */
+function* operandJobs() {
+  for (const activation of ACTIVATIONS) {
+    for (const [inputs, use_bias] of [[1, true], [2, true], [3, false], [4, true]]) {
+      const layers = [{ ...dense("d1", 270, "relu"), use_bias }, { ...dense("d2", 9, activation), use_bias }, dense("d3", 5, "linear")];
+      yield { spec: { model: { input: [inputs], layers }, loss: "mse", metrics: [], optimizer: OPTIMIZERS[0], train: { batch_size: 16 } }, labels: "values", batch: 16, devices: COMPUTING };
+    }
+  }
+}
+
+/** @yields {{spec: object, labels: string, batch: number, devices?: object[]}} */
 function* jobs() {
+  yield* operandJobs();
   yield* embeddingJobs();
   yield* shapeJobs(OPTIMIZERS[0], ACTIVATIONS);
   yield* normJobs();
@@ -227,8 +241,8 @@ function runs(origins) {
 }
 
 const expanded = new Map();
-for (const { spec, labels, batch, weighted = false, algorithm = "direct" } of jobs()) {
-  for (const { limits, dialects, wanted } of DEVICES) {
+for (const { spec, labels, batch, weighted = false, algorithm = "direct", devices = DEVICES } of jobs()) {
+  for (const { limits, dialects, wanted } of devices) {
     const plan = buildPlan(spec, { labels, weighted }, chooser(limits, [batch], algorithm));
     const lowered = lower(plan, limits, { total: 1000, train: 800, validation: 200, batch }, wanted);
     for (const { source } of draws(lowered)) {

@@ -1,7 +1,7 @@
 // affine: Y = act(X @ W + b), b where W has one, and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
 // X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment; X may be a uniform block
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
-// Accumulates over K in blocks of 256, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
+// Accumulates over K in blocks of 256, from a uniform block up to 1,024 as one block of sums of four, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/activation.glsl"
@@ -48,10 +48,10 @@
 #else
 #ifdef X_IS_RELU
 // X is computed here. What its relu shuts adds nothing: a branch, which becomes a predicate. NaN adds NaN.
-#define WHERE_OPEN(sum, x, w) if (!(x <= 0.)) sum += x * w;
+#define ADD_WHERE_OPEN(sum, x, w) if (!(x <= 0.)) sum += x * w;
 #define ADD(i) { \
   vec4 x = X_sum(row[i], column); \
-  WHERE_OPEN(part[i], x.x, w0) WHERE_OPEN(part[i], x.y, w1) WHERE_OPEN(part[i], x.z, w2) WHERE_OPEN(part[i], x.w, w3) }
+  ADD_WHERE_OPEN(part[i], x.x, w0) ADD_WHERE_OPEN(part[i], x.y, w1) ADD_WHERE_OPEN(part[i], x.z, w2) ADD_WHERE_OPEN(part[i], x.w, w3) }
 #else
 #define ADD(i) { vec4 x = X_at(row[i], column); part[i] += (x.x * w0 + x.y * w1) + (x.z * w2 + x.w * w3); }
 #endif

@@ -1,6 +1,6 @@
 // affine_grad_input: DX = (DY @ W^T) * act'(Y)     forward: affine
 // DY [M,N]  W [K,N]  Y [M,K] (the activation that X was)  ->  DX [M,K]   ROWS rows and 4 columns a fragment; DY may be a uniform block
-// Accumulates over N in blocks of 256, f32; error <= ~ (256 + N/256) * 2^-24 * sum|dy||w|
+// Accumulates over N in blocks of 256, from a uniform block up to 1,024 as one block of sums of four, f32; error <= ~ (256 + N/256) * 2^-24 * sum|dy||w|
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/activation.glsl"

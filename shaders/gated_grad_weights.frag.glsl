@@ -1,7 +1,7 @@
 // gated_grad_weights: DW^T = DZ^T @ X, and db = column sums of DZ, where DZ = (DY @ V^T) * G is stored as gates and factors     forward: affine, see gates
 // G, F [M/8,N/4+2]  X [M,K]  ->  DW [N,K], behind it db in first lanes, a texel for each 8   8 columns of DZ and 4 of X a fragment
 // Adds DY X where gates are open, over M in blocks of 256 samples, f32, then multiplies by V; error <= ~ (258 + M/256) * 2^-24 * sum|x||dz|
-// Padding is written as 0, but for the lanes behind db.
+// Padding is written as 0; texels behind the last bias repeat it.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/gates.glsl"
 

@@ -2,6 +2,7 @@
 import { EngineError, isObject, shown } from "../errors.js";
 import { Device } from "../backends/webgl2/device.js";
 import { Executable } from "../backends/webgl2/executable.js";
+import { unlessAborted } from "./waiting.js";
 
 /** @import { Planned } from "./planning.js" */
 
@@ -18,12 +19,13 @@ export class Engine {
   /**
    * Its context is made while the code loads.
    * @param {{shaderUrl: string, device?: import("../backends/webgl2/device.js").DeviceOptions}} options @param {Code} [code] from there
+   * @param {AbortSignal} [signal]
    * @throws {EngineError} shader_error where the bundle can't be had; what Device throws
    */
-  static async create({ shaderUrl, device = {} }, { sessions, shaders } = Engine.load(shaderUrl)) {
+  static async create({ shaderUrl, device = {} }, { sessions, shaders } = Engine.load(shaderUrl), signal) {
     const made = new Device({}, device);
     try {
-      made.shaders = await shaders;
+      made.shaders = await unlessAborted(shaders, signal);
     } catch (error) {
       made.dispose();
       throw error;

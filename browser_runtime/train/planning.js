@@ -24,7 +24,7 @@ import { placeholder, withoutTraining } from "./predicting.js";
 export function planSession(validated, given, limits, { rows: wanted, convolution } = {}) {
   const started = performance.now();
   const spec = validated.predict ? withoutTraining(validated) : validated;
-  if (given === undefined && !spec.predict) throw new EngineError("data_invalid", "data: compile() needs {x, y}", { field: "data" });
+  if (given === undefined && !spec.predict) throw new EngineError("data_invalid", "data: {x, y} is needed", { field: "data" });
   const data = given === undefined ? placeholder(spec) : checkData(spec.model.input, given);
   const { plan, rows, labels } = planFor(spec, data, limits, convolution);
   const lowered = lower(plan, limits, rows, wanted);

@@ -19,14 +19,26 @@ import { tensorsOf } from "./weights.js";
 /** @import { DeviceOptions, DeviceRecord } from "../backends/webgl2/device.js" */
 
 /**
- * The thread that will own the GL context, with nothing in it yet.
- * @param {"auto"|"worker"|"inline"} thread
- * @returns {Promise<Channel>}
+ * Where GL runs.
+ * @param {"auto"|"worker"|"inline"} asked @returns {"worker"|"inline"}
+ * @throws {EngineError} spec_invalid where there can be no Worker
  */
-export async function open(thread) {
+export function threadOf(asked) {
   const canWork = typeof Worker === "function" && typeof OffscreenCanvas === "function" && typeof globalThis.document === "object";
-  if (thread === "worker" && !canWork) throw new EngineError("spec_invalid", "options.thread: worker needs a page with Worker and OffscreenCanvas; legal here: auto, inline", { field: "options.thread" });
-  return thread === "inline" || !canWork ? inlineChannel() : workerChannel();
+  if (asked === "worker" && !canWork) throw new EngineError("spec_invalid", "options.thread: worker needs a page with Worker and OffscreenCanvas; legal here: auto, inline", { field: "options.thread" });
+  return asked === "inline" || !canWork ? "inline" : "worker";
+}
+
+/** The thread that will own the GL context, with nothing in it yet. @param {"worker"|"inline"} thread @returns {Promise<Channel>} */
+export const open = async (thread) => (thread === "inline" ? inlineChannel() : workerChannel());
+
+/** Ends what has no engine yet, as soon as it is open, and waits for nothing: it may never be. @param {Promise<Channel>} opening @param {EngineError} why */
+export function abandon(opening, why) {
+  opening.then((channel) => {
+    channel.shut(why);
+    channel.request("release", {}).catch(() => {});
+    channel.close();
+  }, () => {});
 }
 
 /**
@@ -38,6 +50,7 @@ export async function connect(opened, { shaderUrl, device }) {
   try {
     return new EngineProxy(channel, await channel.send("create", { shaderUrl, device }), device);
   } catch (error) {
+    channel.shut(/** @type {EngineError} */ (error)); // others may wait there too
     channel.close();
     throw error;
   }

@@ -52,21 +52,28 @@ export function serve(post) {
 
   /** @type {Record<string, (args: any, call: number) => any>} */
   const methods = {
-    /** Before `create`, or instead: nothing is made. */
+    /** Nothing is made. */
     async load({ shaderUrl }) {
-      code = Engine.load(shaderUrl);
-      await Promise.all(Object.values(code));
+      const loading = (code ??= Engine.load(shaderUrl));
+      try {
+        await Promise.all(Object.values(loading));
+      } catch (error) {
+        code = undefined; // once more, whoever asks next
+        throw error;
+      }
     },
-    async create(options) {
-      engine = await Engine.create(options, code);
+    async create(options, call) {
+      code ??= Engine.load(options.shaderUrl);
+      engine = await Engine.create(options, code, cancels.get(call)?.signal);
       engine.device.onLost.push(() => post({ lost: true }));
       return engine.probe();
     },
     probe: () => engine.probe(),
     release() {
+      for (const cancel of cancels.values()) cancel.abort();
       for (const session of sessions.values()) session.dispose();
       sessions.clear();
-      engine.device.dispose();
+      engine?.device.dispose();
     },
     async compile({ planned, data, initialWeights }, call) {
       const sources = remoteSources(shapesOf(planned.spec.model.input), data);

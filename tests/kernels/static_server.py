@@ -49,6 +49,9 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.site.asked.append(self.path)
+        if self.path in self.site.silent:
+            self.site.over.wait()
+            return
         if self.site.failing.get(self.path, 0) > 0:
             self.site.failing[self.path] -= 1
             self.send_error(503)
@@ -86,6 +89,8 @@ class StaticServer:
     def __init__(self, *, isolated: bool = True) -> None:
         self.asked: list[str] = []  # paths of all requests
         self.failing: dict[str, int] = {}  # path -> how many more requests for it fail
+        self.silent: set[str] = set()  # paths that are never answered
+        self.over = threading.Event()
         self.bare: set[str] = set()  # paths that are answered without COOP and COEP
         self.policy = ""  # that the engine's files are served with: a Worker's is that of its own file
         kind = _Handler if isolated else _PlainHandler
@@ -100,6 +105,7 @@ class StaticServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
-from .cnns import Layer, dense
+from .cnns import FLATTEN, Layer, conv, dense
 from .harness import BrowserPage
 from .parity import CASES
 from .shape_nets import dropout
@@ -79,6 +79,7 @@ NETS: dict[str, tuple[int, list[Layer], list[str]]] = {
     "five inputs": (5, [dense(24, "relu"), dense(20, "relu"), dense(5)], []),
     "dropped": (2, [dense(24, "relu"), dropout(0.3), dense(20, "relu"), dense(5)], []),
     "the loss rides along": (2, [dense(24, "relu"), dense(6)], []),
+    "behind an activation": (2, [dense(24, "relu"), dense(6, "tanh")], []),
 }  # fmt: skip
 
 
@@ -92,6 +93,26 @@ def test_which_operands_are_computed(browser_page: BrowserPage, can: bool, net: 
     x, y = data_for(23, inputs, layers[-1]["units"], "mse")
     computed, _ = check(browser_page, spec, x, y, batch=1)
     assert computed == (wanted if can else [])
+
+
+def test_inputs_that_are_computed_themselves(browser_page: BrowserPage):
+    """Have no texel: their layer is computed where the next one is made, which the product loads."""
+    x, y = data_for(21, 2, 5, "mse")
+    computed, _ = check(browser_page, mlp((2, 3, 4, 20, 5), batch_size=13), x, y, batch=1)
+    assert computed == ["dense_1.z"]
+
+
+@pytest.mark.parametrize(("channels", "pixels"), [(1, 2), (2, 1), (4, 1)])
+def test_inputs_of_several_pixels_are_loaded(
+    browser_page: BrowserPage, can: bool, channels: int, pixels: int
+):
+    """Each has a texel of its own; one pixel is one."""
+    layers = [conv(channels, 3 - pixels + 1, "tanh"), FLATTEN, dense(24, "relu"), dense(20, "relu"), dense(5)]
+    spec = mlp((9, 5), "mse", batch_size=13)
+    spec["model"] = {"input": [3, 3, 1], "layers": layers}
+    x, y = data_for(23, 9, 5, "mse")
+    computed, _ = check(browser_page, spec, x.reshape(-1, 3, 3, 1), y, batch=1)
+    assert computed == (["dense_1.z"] if can and pixels == 1 else [])
 
 
 def test_beside_gates_and_rows_from_uniform_blocks(browser_page: BrowserPage, can: bool):

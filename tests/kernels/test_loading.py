@@ -154,7 +154,6 @@ def test_what_was_preloaded_is_not_loaded_again(page: BrowserPage, thread: str):
     assert page.server.asked == []
     # All of that was released.
     assert preload_from(page, page.origin, {"thread": thread}) == (None, workers)
-    assert preload_from(page, page.origin, {"thread": thread}, release=True) == (None, 0)
 
 
 def test_preloading_for_an_engine_that_is_there(page: BrowserPage):
@@ -220,3 +219,78 @@ def test_bad_options_of_preload(page: BrowserPage):
             failure, _ = preload_from(page, elsewhere.origin, {})
             assert failure is not None
             assert (failure["code"], failure["field"]) == ("spec_invalid", "options.thread")
+
+
+BUNDLE, WORKER, SERVE = (
+    "/shaders/bundle.json",
+    "/browser_runtime/train/worker.js",
+    "/browser_runtime/train/serve.js",
+)
+
+
+CALLS = [
+    ("compile", "release"),
+    ("compile", "abort"),
+    ("train", "release"),
+    ("train", "abort"),
+    ("diagnose", "abort"),
+    ("probe", "release"),
+    ("preload", "release"),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "how", "path", "thread"),
+    [
+        pytest.param(*each, *where, marks=() if each in quick else pytest.mark.full)
+        for where, quick in [
+            ((BUNDLE, "worker"), CALLS),
+            ((BUNDLE, "inline"), [("compile", "release")]),
+            ((WORKER, "worker"), [("train", "abort"), ("probe", "release")]),
+            ((SERVE, "inline"), [("train", "abort"), ("preload", "release")]),
+        ]
+        for each in CALLS
+    ],
+)
+def test_what_never_answers_is_not_waited_for_by_whoever_no_longer_wants_it(
+    page: BrowserPage, call: str, how: str, path: str, thread: str
+):
+    """`release()` and signals end the start of an engine too; no Worker stays, and the next call starts another."""
+    page.server.silent.add(path)
+    args: dict[str, list[Any]] = {
+        "compile": [SPEC, {"data": DATA, "thread": thread}],
+        "train": [SPEC, DATA, {"thread": thread}],
+        "diagnose": [SPEC, {"data": DATA, "thread": thread}],
+        "probe": [{"thread": thread}],
+        "preload": [{"thread": thread}],
+    }
+    got = page.call(PAGE, "endWhileStarting", page.origin, call, args[call], how)
+    assert got["code"] == ("aborted" if how == "abort" else "disposed")
+    assert got["released"] is None
+    assert got["made"] == got["ended"] == (thread == "worker")
+    page.server.over.set()  # or the browser keeps the next request for it waiting
+    page.server.silent.clear()
+    if path != SERVE:  # which the page's own thread still waits for
+        assert compile_from(page, page.origin, thread=thread) == [None, None]
+
+
+def test_preloading_where_an_engine_can_not_be_made(page: BrowserPage):
+    """Both calls are told, however early the one in the Worker failed; the next is made anew."""
+    page.server.silent.add(BUNDLE)
+    got = page.call(PAGE, "preloadWithoutContext", page.origin)
+    assert [told["code"] for told in got] == ["no_webgl2", "no_webgl2"]
+
+
+@pytest.mark.parametrize("first", ["auto", "worker"])
+def test_auto_is_what_it_becomes(page: BrowserPage, first: str):
+    """A page's Worker, whose code either call finds there."""
+    (other,) = {"auto", "worker"} - {first}
+    given = [SPEC, {"data": DATA, "thread": other}]
+    assert preload_from(page, page.origin, {"thread": first}, compile=given) == (None, 1)
+
+
+def test_preload_waits_for_the_engine_that_is_being_made(page: BrowserPage):
+    """And is told what that is told."""
+    page.server.failing[BUNDLE] = 1
+    got = page.call(PAGE, "probeAndPreload", page.origin)
+    assert [told["code"] for told in got] == ["shader_error", "shader_error"]

@@ -1,19 +1,22 @@
 // Computed operands: which products of dense layers compute their left operand from what the layer before reads, although it is stored. Pure arithmetic.
 //
-// Loads bound a large product on a GPU: 8 x 4 results take 8 of the operand's rows and 4 of weights. Where the operand is a relu layer of few inputs, the rows of
-// these stay in registers, and its own weights take the place of the 8: 4 loads and one for each input and the bias. What the relu shuts adds nothing,
-// which costs no instruction but a predicate. Everybody else reads the operand where it is stored.
+// Loads bound a large product on a GPU: 8 x 4 results take 8 of the operand's rows and 4 of weights. Where the operand is a relu layer of few inputs, a texel of
+// them a row, these stay in registers, and that layer's weights take the place of the 8: 4 loads and one for each input and the bias. What the relu shuts adds
+// nothing, which costs no instruction but a predicate. Everybody else reads the operand where it is stored.
 import { rowsFor } from "./fragment_rows.js";
 import { columnsOf, size } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
+/** @import { Op } from "../../nn/graph.js" */
 /** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 /** @import { Computed } from "../../plan/recompute.js" */
 
 /** Rows of a fragment of such a product. */
 const ROWS = 8;
+/** Texels of the operand at once: 1, 2 and 4 have been measured. */
+export const COMPUTED_TEXELS = 4;
 
 /**
  * The phase with groups that read what their operand is computed from, and how each computes it.
@@ -24,19 +27,23 @@ const ROWS = 8;
 export function computedOperands(phase, rows, wanted, { maxDrawBuffers }, uniform) {
   /** @type {Map<Group, {name: string, how: Computed}>} */
   const operands = new Map();
-  const { groups, tensors, lifetimes } = phase;
+  const { groups, tensors, computed, lifetimes } = phase;
   const shapeOf = (/** @type {string} */ name) => /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
-  /** How the operand of a group that is worth it is computed. @param {Group} group @param {number} i @returns {Computed|null} */
-  const howOf = ({ kernel, ops: [{ inputs, outputs }, after] }, i) => {
-    if (!wanted.computed || maxDrawBuffers < ROWS || kernel !== "affine" || after?.type === "loss") return null;
-    const result = (after ?? { outputs }).outputs.y;
+  /** How the operand of a group that is worth it is computed. @param {Group} group @param {number} i @returns {{product: Op, activation: Op}|null} */
+  const howOf = ({ kernel, ops }, i) => {
+    if (!wanted.computed || maxDrawBuffers < ROWS || kernel !== "affine" || ops.some(({ type }) => type === "loss")) return null;
+    const [{ inputs }] = ops;
+    const result = ops[ops.length - 1].outputs.y;
     const { columns, pixels } = columnsOf(shapeOf(result));
     if (uniform.has(result) || rowsFor(wanted.activation, rows, pixels * Math.ceil(columns / pixels / 4)) !== ROWS) return null;
     const maker = groups.find(({ outputs }) => Object.values(outputs).includes(inputs.x));
     const [product, activation] = maker?.ops ?? [];
-    if (maker?.kernel !== "affine" || activation?.attrs.fn !== "relu" || size(shapeOf(product.inputs.x)) > wanted.computed.inputs) return null;
+    if (maker?.kernel !== "affine" || activation?.attrs.fn !== "relu") return null;
+    const { x } = product.inputs;
+    // One pixel, which is a texel, and stored.
+    if (columnsOf(shapeOf(x)).pixels > 1 || size(shapeOf(x)) > wanted.computed.inputs || computed.has(x)) return null;
     if (rows * size(shapeOf(inputs.x)) * columns < wanted.computed.products) return null;
-    const lives = (lifetimes.get(product.inputs.x)?.last ?? Infinity) >= i;
+    const lives = (lifetimes.get(x)?.last ?? Infinity) >= i;
     const readers = groups.filter((other) => Object.values(other.inputs).includes(inputs.x));
     return lives && readers.length > 1 ? { product, activation } : null;
   };
@@ -45,7 +52,7 @@ export function computedOperands(phase, rows, wanted, { maxDrawBuffers }, unifor
     if (!how) return group;
     const { x: name, ...others } = group.inputs;
     const { x, w } = how.product.inputs;
-    const reading = { ...group, inputs: { ...others, "x.x": x, "x.w": w }, recomputed: [how.product, how.activation ?? []].flat() };
+    const reading = { ...group, inputs: { ...others, "x.x": x, "x.w": w }, recomputed: [how.product, how.activation] };
     operands.set(reading, { name, how });
     return reading;
   });

@@ -149,6 +149,7 @@ export class Lowering {
     const tenants = new Map(tensors.map((tensor) => [tensor.name, tensor]));
     groups.forEach((group, i) => {
       const name = this.operands.get(group)?.name ?? "";
+      // Nothing lies below the operand itself: its layer has few inputs, whose gradient is folded.
       const [operand, result] = [tenants.get(name), tenants.get(Object.values(group.outputs)[0])];
       if (!operand || !result || !Object.values(groups[i - 1].outputs).includes(name)) return;
       if (!fitsBelow(result.layout, operand.layout, this.arena.maxSize)) return;

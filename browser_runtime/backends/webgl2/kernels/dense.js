@@ -1,4 +1,5 @@
 // Matrix products of dense layers.
+import { COMPUTED_TEXELS } from "../computed_operands.js";
 import { samplesFor, texelsFor } from "../fragment_rows.js";
 import { ceilDiv, ROW_ALIGNMENT, roundUp } from "../layout.js";
 import { partsOf, storedGradient } from "../stored_gradients.js";
@@ -28,7 +29,7 @@ function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, par
 }
 
 /**
- * How many texels of an operand's rows are taken at once; what is computed where it is read takes registers enough.
+ * How many texels of an operand's rows are taken at once; what few columns read and compute takes registers enough.
  * @param {Lowering} lowering @param {KernelRead} operand @param {Layout} domain
  */
 const textureTexels = ({ wanted }, { place, computed }, { layers }) => texelsAtOnce(texelsFor(wanted.texels, layers), computed ? 1 : place.layout.texelsPerRow);
@@ -67,7 +68,8 @@ export const kernels = {
       const operand = lowering.operands.get(group);
       if (!operand) return product(lowering, "affine", { alias: "X", name: x }, y, parts);
       const reads = [lowering.readComputed("X", x, operand.how), weights];
-      return [lowering.draw("affine", { ...parts, defines: { ...defines, X_IS_RELU: 1, ...texelsAtOnce(4, texelsPerRow) }, reads, domain: lowering.layout(y) })];
+      const atOnce = texelsAtOnce(COMPUTED_TEXELS, texelsPerRow);
+      return [lowering.draw("affine", { ...parts, defines: { ...defines, X_IS_RELU: 1, ...atOnce }, reads, domain: lowering.layout(y) })];
     }
     const operand = lowering.read("X", x);
     const domain = lowering.lossDomain(find(group, "loss").inputs.z);
