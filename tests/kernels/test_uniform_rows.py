@@ -57,7 +57,8 @@ def can(browser_page: BrowserPage) -> bool:
             20,
         ),  # rows that leave 4 and 12 of 16; columns that leave lanes and parts of quads
         ((12, 128, 64, 9), 48, 16),  # nothing left over
-        ((300, 257, 270, 70), 30, 17),  # sums of several blocks, whose last are 11 and 2 texels
+        ((300, 257, 270, 70), 30, 17),  # sums of four in one block, which fill no whole number of turns
+        ((1030, 12, 1027), 18, 9),  # products in blocks, whose last are 2 and 1 texels, forward and backward
     ],
 )
 def test_products(
