@@ -209,5 +209,5 @@ export async function release() {
   const why = new EngineError("disposed", "the engine was released while it started");
   for (const { end } of [...started, ...loaded]) end(why);
   for (const { channel } of loaded) abandon(channel, why);
-  await Promise.all(started.map(({ channel, engine }) => engine.then((up) => up.release(), () => abandon(channel, why))));
+  await Promise.allSettled(started.map(({ channel, engine }) => engine.then((up) => up.release(), () => abandon(channel, why))));
 }
