@@ -204,8 +204,10 @@ export async function otherWeightsAfterAbort(spec, x, y, weights) {
  */
 export async function released(spec, x, y, options) {
   const said = (/** @type {Promise<any>} */ call) => call.then(() => "done", (error) => `${error.code}: ${error.message}`);
-  const compiling = said(compile(spec, { ...options, data: { x, y: streamed(y) } }));
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  const asked = Promise.withResolvers();
+  const unanswered = { shape: y.shape, read: () => (asked.resolve(undefined), new Promise(() => {})) };
+  const compiling = said(compile(spec, { ...options, data: { x, y: unanswered } }));
+  await asked.promise;
   await release();
   const session = await compile(spec, { ...options, data: { x, y } });
   const running = said(session.run({ onTelemetry: () => new Promise((resolve) => setTimeout(resolve, 50)) }));
