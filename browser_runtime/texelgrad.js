@@ -129,7 +129,7 @@ export async function preload(options = {}) {
     // Unless an engine is made there, which fails itself.
     if (preloads.get(code) === opened) {
       preloads.delete(code);
-      channel.then((up) => up.close(), () => {});
+      abandon(channel, /** @type {EngineError} */ (error));
     }
     throw error;
   }

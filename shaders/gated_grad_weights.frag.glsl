@@ -22,8 +22,7 @@ void main() {
   ivec2 place = fragmentPlace();
   int group = place.x, k = place.y;
   X_Column column = X_column(k);
-  // The bias is the weight of an input that is always 1: a quarter of the sums, so that its few fragments are done before the others. Those past the last
-  // one repeat it.
+  // The bias is the weight of an input that is always 1: a quarter of the sums, and no X. Fragments past the last one repeat it.
   bool isBias = group >= BIASES_FROM;
   if (isBias) group = min((group - BIASES_FROM) * TEXELS_PER_ROW + k, BIASES_FROM - 1);
   vec4 total[ROWS];

@@ -20,6 +20,12 @@ def browser_page() -> Iterator[BrowserPage]:
         PAGES.remove(page)
 
 
+@pytest.fixture(scope="module")
+def can(browser_page: BrowserPage) -> bool:
+    """Whether the device writes 8 rows a fragment, as what GPUs do needs; some renderers on the CPU have 6 targets."""
+    return browser_page.call("/browser_runtime/texelgrad.js", "probe")["maxDrawBuffers"] >= 8
+
+
 def pytest_runtest_setup() -> None:
     """A browser that died in one test is not missed by the next."""
     for page in PAGES:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
 from .cnns import FLATTEN, Layer, conv, dense
+from .forced import check_bits, check_report
 from .harness import BrowserPage
 from .parity import CASES
 from .shape_nets import dropout
@@ -25,12 +25,6 @@ from .test_uniform_rows import FORMATS, MANY_NETS
 ROWS: dict[str, Any] = {"activation": 8, "weight": 4, "gradient": 8, "samples": 4, "texels": 2}
 EVERY = {"rows": ROWS | {"computed": {"products": 0, "inputs": 4}}}
 """All operands that may be, however small the product."""
-
-
-@pytest.fixture(scope="module")
-def can(browser_page: BrowserPage) -> bool:
-    """Whether the device writes 8 rows a fragment: some renderers on the CPU have 6 targets."""
-    return browser_page.call("/browser_runtime/texelgrad.js", "probe")["maxDrawBuffers"] >= 8
 
 
 def check(page: BrowserPage, spec: Spec, x: Array, y: Array, **options: Any) -> tuple[list[str], set[str]]:
@@ -193,26 +187,16 @@ def test_parity_with_pytorch(browser_page: BrowserPage, can: bool):
     check_parity(browser_page, case, device=EVERY)
 
 
-def test_the_precision_report_knows_them(browser_page: BrowserPage):
+def test_the_precision_report_knows_them(browser_page: BrowserPage, can: bool):
     """Every operator against the engine's own reference, by what it reads."""
     spec = mlp((3, 64, 70, 2), "mse", optimizer="adam", steps=3, batch_size=24)
     x, y = data_for(50, 3, 2, "mse")
-    report = browser_page.call(
-        "/tests/kernels/engine_page.js", "runAndDiagnose", spec, x, y, {"device": EVERY}
-    )["report"]
-    assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
-    assert max(operator["maxNormalizedError"] for operator in report["operators"]) < OPERATOR_RIGHT
-    assert max(loss["relativeError"] for loss in report["firstLosses"]) < FIRST_LOSS_RTOL
+    assert check(browser_page, spec, x, y)[0] == (["dense_1.z"] if can else [])
+    check_report(browser_page, spec, x, y, EVERY)
 
 
-def test_a_run_is_the_same_bit_for_bit(browser_page: BrowserPage):
+def test_a_run_is_the_same_bit_for_bit(browser_page: BrowserPage, can: bool):
     """Twice, and as one that loads its operands but for their rounding."""
     spec = mlp((2, 40, 40, 1), "bce", steps=40, batch_size=30)
     x, y = data_for(100, 2, 1, "bce")
-    page = "/tests/kernels/engine_page.js"
-    one, other, plain = (
-        browser_page.call(page, "run", spec, x, y, {"device": device}) for device in (EVERY, EVERY, {"rows": ROWS})
-    )  # fmt: skip
-    for name, weights in one["weights"].items():
-        assert np.array_equal(weights, other["weights"][name])
-        np.testing.assert_allclose(weights, plain["weights"][name], rtol=1e-4, atol=1e-5)
+    check_bits(browser_page, spec, x, y, EVERY, {"rows": ROWS}, differs=can)

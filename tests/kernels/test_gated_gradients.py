@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT
 from .cnns import FLATTEN, Layer, Shape, conv, dense, pool
+from .forced import check_bits, check_report
 from .harness import BrowserPage
 from .parity import CASES
 from .shape_nets import dropout
 from .specs import ACTIVATIONS, OPTIMIZERS, data_for, mlp
-from .test_budget import PAGE, measure
+from .test_budget import measure
 from .test_graph_kernels import check as check_graph
 from .test_kernels import check
 from .test_parity import check_parity
@@ -35,12 +34,6 @@ GATES, INPUT, WEIGHTS = (
 def quick(cases: list[Any], chosen: list[Any]) -> list[Any]:
     """All of them, those that are not chosen in full runs alone."""
     return [pytest.param(case, marks=() if case in chosen else pytest.mark.full) for case in cases]
-
-
-@pytest.fixture(scope="module")
-def can(browser_page: BrowserPage) -> bool:
-    """Whether the device writes 8 rows a fragment: some renderers on the CPU have 6 targets, and store gradients then."""
-    return browser_page.call(PAGE, "deviceRecord")["maxDrawBuffers"] >= 8
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -164,29 +157,18 @@ def test_the_precision_report_knows_them(browser_page: BrowserPage, can: bool):
     """Every operator against the engine's own reference, the gradient itself too."""
     spec = mlp((30, 64, 70, 1), "bce", optimizer="adam", steps=3, batch_size=24)
     x, y = data_for(50, 30, 1, "bce")
-    report = browser_page.call(
-        "/tests/kernels/engine_page.js", "runAndDiagnose", spec, x, y, {"device": EVERY}
-    )["report"]
-    assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
-    assert max(operator["maxNormalizedError"] for operator in report["operators"]) < OPERATOR_RIGHT
-    assert max(loss["relativeError"] for loss in report["firstLosses"]) < FIRST_LOSS_RTOL
+    report = check_report(browser_page, spec, x, y, EVERY)
     (gradient,) = [operator for operator in report["operators"] if operator["name"] == "d(dense_2.z)"]
     assert gradient["compared"] == 24 * 70
     # A product of two numbers, rounded once.
     assert gradient["maxUlp"] <= 0.5 or not can
 
 
-def test_a_run_is_the_same_bit_for_bit(browser_page: BrowserPage):
+def test_a_run_is_the_same_bit_for_bit(browser_page: BrowserPage, can: bool):
     """Twice, and as one whose gradients are stored but for their rounding."""
     spec = mlp((7, 40, 40, 1), "bce", steps=40, batch_size=30)
     x, y = data_for(100, 7, 1, "bce")
-    page = "/tests/kernels/engine_page.js"
-    one, other, plain = (
-        browser_page.call(page, "run", spec, x, y, {"device": device}) for device in (EVERY, EVERY, {"rows": ROWS})
-    )  # fmt: skip
-    for name, weights in one["weights"].items():
-        assert np.array_equal(weights, other["weights"][name])
-        np.testing.assert_allclose(weights, plain["weights"][name], rtol=1e-4, atol=1e-5)
+    check_bits(browser_page, spec, x, y, EVERY, {"rows": ROWS}, differs=can)
 
 
 # ---- cost -----------------------------------------------------------------------------------------------------------

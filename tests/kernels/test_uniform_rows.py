@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ..tolerances import FIRST_LOSS_RTOL, OPERATOR_RIGHT, PREDICTION_RTOL
+from ..tolerances import PREDICTION_RTOL
 from .cnns import FLATTEN, Layer, Shape, add, conv, dense, pool
+from .forced import check_report
 from .harness import BrowserPage
 from .parity import CASES
 from .shape_nets import concat, dropout, multiply, reshape
@@ -35,12 +36,6 @@ FORWARD, BACKWARD = "arrange.frag.glsl+affine.frag.glsl", "arrange.frag.glsl+aff
 FORMATS = [
     {"format": storage, "fetch": fetch} for storage in ("rgba32f", "rgba32ui") for fetch in ("texture", "texelFetch")
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def can(browser_page: BrowserPage) -> bool:
-    """Whether the device writes 8 rows a fragment: some renderers on the CPU have 6 targets, and take textures then."""
-    return browser_page.call(PAGE, "deviceRecord")["maxDrawBuffers"] >= 8
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -254,12 +249,7 @@ def test_the_precision_report_knows_them(browser_page: BrowserPage):
     """Every operator against the engine's own reference, though what it writes lies in quads."""
     spec = mlp((30, 64, 70, 5), "softmax_cross_entropy", optimizer="adam", steps=3, batch_size=24)
     x, y = data_for(50, 30, 5, "softmax_cross_entropy")
-    report = browser_page.call(
-        "/tests/kernels/engine_page.js", "runAndDiagnose", spec, x, y, {"device": EVERY}
-    )["report"]
-    assert report["coverage"]["operatorsChecked"] == report["coverage"]["operatorsTotal"]
-    assert max(operator["maxNormalizedError"] for operator in report["operators"]) < OPERATOR_RIGHT
-    assert max(loss["relativeError"] for loss in report["firstLosses"]) < FIRST_LOSS_RTOL
+    check_report(browser_page, spec, x, y, EVERY)
 
 
 # ---- cost -----------------------------------------------------------------------------------------------------------

@@ -4,8 +4,10 @@
 // them a row, these stay in registers, and that layer's weights take the place of the 8: 4 loads and one for each input and the bias. What the relu shuts adds
 // nothing, which costs no instruction but a predicate. Everybody else reads the operand where it is stored.
 import { rowsFor } from "./fragment_rows.js";
-import { columnsOf, size } from "./layout.js";
+import { size, texelsOf } from "./layout.js";
+import { fitsBelow } from "./stored_gradients.js";
 
+/** @import { Tenant } from "./arena.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
 /** @import { Op } from "../../nn/graph.js" */
@@ -34,15 +36,14 @@ export function computedOperands(phase, rows, wanted, { maxDrawBuffers }, unifor
     if (!wanted.computed || maxDrawBuffers < ROWS || kernel !== "affine" || ops.some(({ type }) => type === "loss")) return null;
     const [{ inputs }] = ops;
     const result = ops[ops.length - 1].outputs.y;
-    const { columns, pixels } = columnsOf(shapeOf(result));
-    if (uniform.has(result) || rowsFor(wanted.activation, rows, pixels * Math.ceil(columns / pixels / 4)) !== ROWS) return null;
+    if (uniform.has(result) || rowsFor(wanted.activation, rows, texelsOf(shapeOf(result))) !== ROWS) return null;
     const maker = groups.find(({ outputs }) => Object.values(outputs).includes(inputs.x));
     const [product, activation] = maker?.ops ?? [];
     if (maker?.kernel !== "affine" || activation?.attrs.fn !== "relu") return null;
     const { x } = product.inputs;
-    // One pixel, which is a texel, and stored.
-    if (columnsOf(shapeOf(x)).pixels > 1 || size(shapeOf(x)) > wanted.computed.inputs || computed.has(x)) return null;
-    if (rows * size(shapeOf(inputs.x)) * columns < wanted.computed.products) return null;
+    // A texel, and stored.
+    if (texelsOf(shapeOf(x)) > 1 || size(shapeOf(x)) > wanted.computed.inputs || computed.has(x)) return null;
+    if (rows * size(shapeOf(inputs.x)) * size(shapeOf(result)) < wanted.computed.products) return null;
     const lives = (lifetimes.get(x)?.last ?? Infinity) >= i;
     const readers = groups.filter((other) => Object.values(other.inputs).includes(inputs.x));
     return lives && readers.length > 1 ? { product, activation } : null;
@@ -57,4 +58,24 @@ export function computedOperands(phase, rows, wanted, { maxDrawBuffers }, unifor
     return reading;
   });
   return { phase: { ...phase, groups: rewritten }, operands };
+}
+
+/**
+ * Operands that the product behind them computes lie below its result where they fit: the two draws are one render pass, since neither waits for the other.
+ * @param {Tenant[]} tensors @param {Group[]} groups in their order @param {Map<Group, {name: string}>} operands @param {number} maxSize MAX_TEXTURE_SIZE
+ * @returns {Tenant[]}
+ */
+export function belowResults(tensors, groups, operands, maxSize) {
+  const tenants = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  groups.forEach((group, i) => {
+    const name = operands.get(group)?.name ?? "";
+    // Nothing lies below the operand itself: its layer has few inputs, whose gradient is folded.
+    const [operand, result] = [tenants.get(name), tenants.get(Object.values(group.outputs)[0])];
+    if (!operand || !result || !Object.values(groups[i - 1].outputs).includes(name)) return;
+    if (!fitsBelow(result.layout, operand.layout, maxSize)) return;
+    tenants.delete(name);
+    const [first, last] = [Math.min(operand.first, result.first), Math.max(operand.last, result.last)];
+    tenants.set(result.name, { ...result, first, last, below: operand });
+  });
+  return [...tenants.values()];
 }

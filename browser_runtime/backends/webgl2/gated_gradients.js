@@ -4,7 +4,7 @@
 // batch and V that layer's weights, and 0 where the relu was shut. A product with it needs no loads of DZ: a texel of gates says for 8 rows and 4 columns
 // what is added, V and DY scale what goes in and what comes out. 8 x 4 results take 5.5 loads for their 128 sums instead of 12.
 import { partsFor, rowsFor } from "./fragment_rows.js";
-import { columnsOf, GATED_ROWS, layoutOf, matrixOf, ROW_TEXELS, size } from "./layout.js";
+import { GATED_ROWS, layoutOf, matrixOf, ROW_TEXELS, size, texelsOf } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
@@ -25,7 +25,7 @@ export function gatedGradients({ groups, tensors, computed }, rows, wanted, { ma
   const readersOf = (/** @type {string} */ name) => groups.filter(({ inputs }) => Object.values(inputs).includes(name));
 
   const columns = (/** @type {string} */ name) => size(tensor(name).shape);
-  const texels = (/** @type {string} */ name) => layoutOf({ rows: 1, ...columnsOf(tensor(name).shape), layers: 1 }, maxTextureSize).texelsPerRow;
+  const texels = (/** @type {string} */ name) => texelsOf(tensor(name).shape);
   // One that has a single column itself is stored: it may be the factor DY of the layer before.
   const isOuter = (/** @type {Group} */ { kernel, ops: [product, slope] }) =>
     kernel === "affine_grad_input" && columns(product.inputs.dy) === 1 && slope?.attrs.fn === "relu" && columns(slope.outputs.dx) > 1 && !computed.has(slope.inputs.y);

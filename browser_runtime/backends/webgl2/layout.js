@@ -98,6 +98,12 @@ export function columnsOf(shape) {
   return { columns: pixels * (shape.at(-1) ?? 1), pixels };
 }
 
+/** Column texels of a row of a batched tensor. @param {number[]} shape */
+export function texelsOf(shape) {
+  const { columns, pixels } = columnsOf(shape);
+  return pixels * ceilDiv(columns, pixels * 4);
+}
+
 /** What says how large a texture must be. @typedef {Pick<Layout, "texels"|"texelsPerRow"|"groups"|"folded"|"lines">} Extents */
 
 /**

@@ -1,4 +1,5 @@
 // Lowering: one phase of a plan on one device: where its tensors lie, and what its kernels ask for to make their draws.
+import { belowResults } from "./computed_operands.js";
 import { makeDraw } from "./draw.js";
 import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
@@ -126,7 +127,7 @@ export class Lowering {
         tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
       }
     }
-    const tenants = this.belowResults(tensors);
+    const tenants = belowResults(tensors, phase.groups, this.operands, maxSize);
     const slots = this.arena.share(tenants, this.shared);
     for (const { name, layout, below } of tenants) {
       const slot = /** @type {number} */ (slots.get(name));
@@ -138,26 +139,6 @@ export class Lowering {
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
-  }
-
-  /**
-   * Operands that the product behind them computes lie below its result where they fit: the two draws are one render pass, since neither waits for the other.
-   * @param {import("./arena.js").Tenant[]} tensors @returns {import("./arena.js").Tenant[]}
-   */
-  belowResults(tensors) {
-    const { groups } = this.phase;
-    const tenants = new Map(tensors.map((tensor) => [tensor.name, tensor]));
-    groups.forEach((group, i) => {
-      const name = this.operands.get(group)?.name ?? "";
-      // Nothing lies below the operand itself: its layer has few inputs, whose gradient is folded.
-      const [operand, result] = [tenants.get(name), tenants.get(Object.values(group.outputs)[0])];
-      if (!operand || !result || !Object.values(groups[i - 1].outputs).includes(name)) return;
-      if (!fitsBelow(result.layout, operand.layout, this.arena.maxSize)) return;
-      tenants.delete(name);
-      const [first, last] = [Math.min(operand.first, result.first), Math.max(operand.last, result.last)];
-      tenants.set(result.name, { ...result, first, last, below: operand });
-    });
-    return [...tenants.values()];
   }
 
   /** @param {string} name of a gradient @param {Layout} layout that it would have */

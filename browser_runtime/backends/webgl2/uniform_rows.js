@@ -3,7 +3,7 @@
 // A fragment's 8 x 4 results take 12 loads for 128 multiply-adds where both operands are textures. The 8 values of a row group's rows are the same
 // for all its fragments: from a uniform block they come beside the loads, not among them, but only where a whole draw has one address. So each row group
 // is a draw, with its own part of a buffer, into which one draw and one copy have put what all rows hold, group by group.
-import { columnsOf, roundUp, size } from "./layout.js";
+import { roundUp, size, texelsOf } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Limits } from "./lower.js" */
@@ -49,8 +49,7 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
   if (!uniform || maxDrawBuffers < UNIFORM_ROWS || rows > MOST_ROWS) return found;
   const rowOf = (/** @type {string} */ name) => {
     const shape = /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
-    const { columns, pixels } = columnsOf(shape);
-    return { values: size(shape), texels: pixels * Math.ceil(columns / pixels / 4) };
+    return { values: size(shape), texels: texelsOf(shape) };
   };
   for (const group of groups) {
     const product = productOf(group);
