@@ -258,10 +258,11 @@ export class Device {
     const texture = this.createTexture(size);
     const framebuffer = this.createFramebuffer([{ texture, layer: 0 }]);
     const uint = this.format === "rgba32ui";
-    const program = this.programs.now(
-      `#version 300 es\nprecision highp float;\nuniform float uOne;\nout highp ${uint ? "uvec4" : "vec4"} o;\n` +
+    const program = this.programs.now({
+      text:
+        `#version 300 es\nprecision highp float;\nuniform float uOne;\nout highp ${uint ? "uvec4" : "vec4"} o;\n` +
         `void main() { vec4 v = vec4(uOne / 3., -uOne / 3., uOne * 16777215., uOne * 1e-30); o = ${uint ? "floatBitsToUint(v)" : "v"}; }\n`,
-    );
+    });
     gl.useProgram(program);
     gl.uniform1f(gl.getUniformLocation(program, "uOne"), 1);
     gl.viewport(0, 0, 1, 1);

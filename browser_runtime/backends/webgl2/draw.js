@@ -90,7 +90,7 @@ export function makeDraw(arena, kernel, { trips, defines, reads, writes, domain,
         return { name, sampler: samplers[i], layout: place.layout, width, height, region: { y, width: line }, fed: place.fed, numbers, lanes };
       }),
       computed: computedOf(reads),
-      uniform: uniform && { name: uniform.alias, layout: uniform.layout },
+      uniform: uniform && { name: uniform.alias, layout: uniform.layout, groups: uniform.groups },
       writes: writes.map((/** @type {any} */ { name, slots, layers }) => ({ name, targets: layers === "slot" ? 1 : layers, numbers: arena.slots[slots[0]].numbers })),
       domain,
       width: target.width,

@@ -12,13 +12,11 @@ import { Tensors } from "./tensors.js";
 /** @import { Dispatch } from "./dispatch.js" */
 /** @import { Draw } from "./draw.js" */
 /** @import { Lowered } from "./lower.js" */
-/** @import { Origin } from "./shader_source.js" */
+/** @import { Kernel } from "./programs.js" */
 
 /** Sums of one batch: its loss (mean over the batch in training, sum over the rows in evaluation), whether that is finite, right predictions; the
  * norm of the gradient of the step that it ended, where that is made.
  * @typedef {{loss: number, finite: boolean, correct: number, norm?: number}} Sums */
-
-/** The text of a kernel, and where its lines came from. @typedef {{text: string, origins: Origin[]}} KernelText */
 
 export class Executable {
   /**
@@ -34,7 +32,7 @@ export class Executable {
     this.device = device;
     this.gl = device.gl;
     this.lowered = lowered;
-    /** Kernels of all draws. @type {Map<Draw, KernelText>} */
+    /** Of all draws. @type {Map<Draw, Kernel>} */
     this.sources = new Map();
     const write = (/** @type {Draw} */ draw) => this.sources.set(draw, kernelText(draw.source, device.shaders, device.dialect));
     for (const draw of first) {
@@ -70,11 +68,11 @@ export class Executable {
     this.compiled.then(() => (this.compileMs = performance.now() - started), () => {}); // whoever awaits it hears of what fails
   }
 
-  /** @param {Draw} draw @returns {string} its text */
+  /** @param {Draw} draw */
   startCompiling(draw) {
-    const { text, origins } = /** @type {KernelText} */ (this.sources.get(draw));
-    this.device.programs.start(text, origins);
-    return text;
+    const kernel = /** @type {Kernel} */ (this.sources.get(draw));
+    this.device.programs.start(kernel);
+    return kernel;
   }
 
   /**

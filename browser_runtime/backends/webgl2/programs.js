@@ -3,9 +3,24 @@ import { EngineError } from "../../errors.js";
 
 /** @import { Origin } from "./shader_source.js" */
 
+/** What a program is made of. @typedef {{text: string, origins?: Origin[], bands?: number}} Kernel its fragment shader, where the lines of that came from, and
+ * how many draw calls cover the viewport */
+
 // One triangle over the whole viewport, without buffers.
 const VERTEX = `#version 300 es
 void main() { gl_Position = vec4(gl_VertexID == 1 ? 3. : -1., gl_VertexID == 2 ? 3. : -1., 0., 1.); }
+`;
+
+/**
+ * Three vertices for each band of two lines, so that a draw call of one needs no viewport of its own: a GPU waits for what it draws before it changes that.
+ * The third corner lies far to the right of the viewport, where the triangle is nearly as high as its band: all centres of both lines are inside.
+ * @param {number} bands
+ */
+const bandsVertex = (bands) => `#version 300 es
+void main() {
+  int band = gl_VertexID / 3, corner = gl_VertexID - 3 * band;
+  gl_Position = vec4(corner == 1 ? 15. : -1., float(2 * band + corner) / ${bands}. - 1., 0., 1.);
+}
 `;
 
 export class Programs {
@@ -15,43 +30,50 @@ export class Programs {
     this.parallel = gl.getExtension("KHR_parallel_shader_compile");
     /** @type {Map<string, {program: WebGLProgram, fragment: WebGLShader, origins: Origin[], linked: boolean}>} */
     this.cache = new Map();
+    /** Vertex shaders, by the bands that they draw. @type {Map<number, WebGLShader>} */
+    this.vertices = new Map();
     /** @type {WeakMap<WebGLProgram, number[]>} */
     this.samplers = new WeakMap();
-    this.vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
+    this.vertex = this.vertexShader(1);
   }
 
-  /**
-   * Starts compiling; `finish` waits. A text that was compiled before costs nothing.
-   * @param {string} text @param {Origin[]} [origins] where its lines came from
-   */
-  start(text, origins = []) {
-    if (this.cache.has(text)) return;
+  /** @param {number} bands @returns {WebGLShader} */
+  vertexShader(bands) {
+    const made = this.vertices.get(bands) ?? this.shader(this.gl.VERTEX_SHADER, bands === 1 ? VERTEX : bandsVertex(bands));
+    this.vertices.set(bands, made);
+    return made;
+  }
+
+  /** Starts compiling; `finish` waits. What was compiled before costs nothing. @param {Kernel} kernel */
+  start(kernel) {
+    const { text, origins = [], bands = 1 } = kernel;
+    if (this.cache.has(keyOf(kernel))) return;
     const { gl } = this;
     const fragment = this.shader(gl.FRAGMENT_SHADER, text);
     const program = gl.createProgram();
-    gl.attachShader(program, this.vertex);
+    gl.attachShader(program, this.vertexShader(bands));
     gl.attachShader(program, fragment);
     gl.linkProgram(program);
-    this.cache.set(text, { program, fragment, origins, linked: false });
+    this.cache.set(keyOf(kernel), { program, fragment, origins, linked: false });
   }
 
   /**
-   * The program of a text that was started, without blocking where the driver compiles in parallel.
-   * @param {string} text
+   * The program of a kernel that was started, without blocking where the driver compiles in parallel.
+   * @param {Kernel} kernel
    * @returns {Promise<WebGLProgram>}
    */
-  async finish(text) {
-    const { program, linked } = this.entry(text);
+  async finish(kernel) {
+    const { program, linked } = this.entry(kernel);
     while (!linked && this.parallel && !this.gl.getProgramParameter(program, this.parallel.COMPLETION_STATUS_KHR)) await new Promise((resolve) => setTimeout(resolve, 1));
-    return this.now(text);
+    return this.now(kernel);
   }
 
-  /** The program of a text, compiled now if need be. @param {string} text @param {Origin[]} [origins] @returns {WebGLProgram} */
-  now(text, origins) {
-    this.start(text, origins);
-    const entry = this.entry(text);
+  /** Its program, compiled now if need be. @param {Kernel} kernel @returns {WebGLProgram} */
+  now(kernel) {
+    this.start(kernel);
+    const entry = this.entry(kernel);
     if (!entry.linked) {
-      this.verify(text, entry);
+      this.verify(kernel, entry);
       entry.linked = true;
     }
     return entry.program;
@@ -67,15 +89,15 @@ export class Programs {
     return units;
   }
 
-  /** @param {string} text */
-  entry(text) {
-    const entry = this.cache.get(text);
+  /** @param {Kernel} kernel */
+  entry(kernel) {
+    const entry = this.cache.get(keyOf(kernel));
     if (!entry) throw new Error("finish() before start()");
     return entry;
   }
 
-  /** @param {string} text @param {{program: WebGLProgram, fragment: WebGLShader, origins: Origin[]}} entry */
-  verify(text, { program, fragment, origins }) {
+  /** @param {Kernel} kernel @param {{program: WebGLProgram, fragment: WebGLShader, origins: Origin[]}} entry */
+  verify(kernel, { program, fragment, origins }) {
     const { gl } = this;
     if (gl.getProgramParameter(program, gl.LINK_STATUS)) {
       ["Step", "Rows"].forEach((name, binding) => {
@@ -84,13 +106,13 @@ export class Programs {
       });
       return;
     }
-    this.cache.delete(text);
+    this.cache.delete(keyOf(kernel));
     // A GPU process that has died says no to everything, also of the vertex shader, which always compiles.
     if (gl.isContextLost() || !gl.getShaderParameter(this.vertex, gl.COMPILE_STATUS)) {
       throw new EngineError("context_lost", "the WebGL context was lost while compiling");
     }
     const log = gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program) || "no message";
-    throw new EngineError("shader_error", explain(log, text, origins), { detail: { log } });
+    throw new EngineError("shader_error", explain(log, kernel.text, origins), { detail: { log } });
   }
 
   /** @param {number} kind @param {string} text */
@@ -108,10 +130,13 @@ export class Programs {
       this.gl.deleteProgram(program);
       this.gl.deleteShader(fragment);
     }
-    this.gl.deleteShader(this.vertex);
+    for (const shader of this.vertices.values()) this.gl.deleteShader(shader);
     this.cache.clear();
   }
 }
+
+/** @param {Kernel} kernel */
+const keyOf = ({ text, bands = 1 }) => (bands === 1 ? text : `${bands} bands: ${text}`);
 
 /**
  * The first error of a compiler's log, with file, line, and a caret where the log quotes a token.

@@ -62,7 +62,7 @@ export function nonfiniteTable(device) {
   const domain = layoutOf({ rows: 1, columns: 4 * CASES.length, layers: 1 }, CASES.length);
   const source = { shader: "selftest", defines: {}, reads: [], computed: [], writes: [{ name: "Y", targets: 1 }], domain, width: CASES.length };
   const { text } = kernelText(source, { ...device.shaders, selftest: shader }, device.dialect);
-  const program = device.programs.now(text);
+  const program = device.programs.now({ text });
   const texture = device.createTexture(size);
   const framebuffer = device.createFramebuffer([{ texture, layer: 0 }]);
   gl.useProgram(program);

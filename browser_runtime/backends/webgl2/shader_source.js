@@ -28,7 +28,8 @@ import { EngineError } from "../../errors.js";
  * @property {Record<string, string|number>} defines
  * @property {Read[]} reads
  * @property {ComputedRead[]} computed
- * @property {{name: string, layout: Layout}} [uniform] what lies in a uniform block instead, of which kernels know no more than its sizes
+ * @property {{name: string, layout: Layout, groups: number}} [uniform] what lies in a uniform block instead, of which kernels know no more than its sizes; each
+ *   of so many row groups is a draw
  * @property {{name: string, targets: number, numbers?: Numbers}[]} writes render targets, in order: oNAME[0] ... oNAME[targets - 1]
  * @property {Layout} domain the fragment's position: group, column texel, and `layers` rows
  * @property {number} width of the render targets, or of their lines that are written @property {number} [y] the first of these
@@ -42,7 +43,7 @@ import { EngineError } from "../../errors.js";
  * @param {KernelSource} kernel
  * @param {Record<string, string>} files shaders/ as path -> text
  * @param {Dialect} dialect
- * @returns {{text: string, origins: Origin[]}} the text, and for each of its lines the file and line that it came from
+ * @returns {{text: string, origins: Origin[], bands: number}} the text, for each of its lines the file and line that it came from, and how many draws it takes
  */
 export function kernelText(kernel, files, dialect) {
   const head = [
@@ -74,7 +75,7 @@ export function kernelText(kernel, files, dialect) {
   const layouts = new Map(kernel.reads.map(({ name, layout }) => [name, layout]));
   kernel.computed.flatMap((read) => computedText(read, layouts)).forEach(generated);
   expand(kernel.shader, files, add, seen, []);
-  return { text: lines.join("\n") + "\n", origins };
+  return { text: lines.join("\n") + "\n", origins, bands: kernel.uniform?.groups ?? 1 };
 }
 
 /**

@@ -15,7 +15,7 @@ const BINDING = 1; // of the block; 0 is that of a step's scalars
 /** What a dispatch runs instead of one plain draw call, where it does. @param {Tensors} tensors @param {Draw} draw @returns {Sequence|null} */
 export function sequenceOf(tensors, draw) {
   if (draw.fills) return new Fill(tensors, draw, draw.fills);
-  return draw.uniform ? new GroupByGroup(tensors, draw, draw.uniform) : null;
+  return draw.uniform ? new GroupByGroup(tensors, draw.uniform) : null;
 }
 
 /** @param {Tensors} tensors @param {import("./draw.js").Lines} lines */
@@ -46,15 +46,12 @@ class Fill {
   }
 }
 
-/** Draws row group after row group. @implements {Sequence} */
+/** Draws row group after row group, each the band of its vertices (programs.js). @implements {Sequence} */
 class GroupByGroup {
-  /** @param {Tensors} tensors @param {Draw} draw @param {import("./draw.js").Lines} lines */
-  constructor(tensors, { y, width, height }, lines) {
+  /** @param {Tensors} tensors @param {import("./draw.js").Lines} lines */
+  constructor(tensors, lines) {
     this.gl = tensors.gl;
     this.buffer = bufferOf(tensors, lines);
-    this.y = y;
-    this.width = width;
-    this.height = height / lines.groups;
     this.groups = lines.groups;
     this.bytes = lines.texels * 16;
   }
@@ -67,9 +64,8 @@ class GroupByGroup {
     const { gl } = this;
     for (let group = 0; group < this.groups; group++) {
       gl.bindBufferRange(gl.UNIFORM_BUFFER, BINDING, this.buffer, group * this.bytes, this.bytes);
-      gl.viewport(0, this.y + group * this.height, this.width, this.height);
-      gl.drawArrays(gl.TRIANGLES, 0, 3);
+      gl.drawArrays(gl.TRIANGLES, 3 * group, 3);
     }
-    return 3 * this.groups;
+    return 2 * this.groups;
   }
 }
