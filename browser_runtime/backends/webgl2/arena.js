@@ -1,6 +1,6 @@
 // Arena: assigns tensors to textures so that tensors that are never alive together share one place. Pure arithmetic.
 import { EngineError } from "../../errors.js";
-import { extent, filled, stackedSize, textureBytes } from "./layout.js";
+import { extent, filled, isPowerOfTwo, sizeAbove, stackedSize, textureBytes } from "./layout.js";
 
 /** @import { Lanes, Layout, Numbers } from "./layout.js" */
 
@@ -19,9 +19,6 @@ import { extent, filled, stackedSize, textureBytes } from "./layout.js";
  * @typedef {{name: string, layout: Layout, first: number, last: number, below?: {name: string, layout: Layout}}} Tenant
  */
 
-/** What a tenant needs besides its own lines. @param {Tenant} tenant */
-const moreOf = ({ below }) => ({ lines: below?.layout.groups ?? 0, width: below?.layout.texelsPerRow ?? 0 });
-
 export class Arena {
   /** @param {number} maxSize MAX_TEXTURE_SIZE */
   constructor(maxSize) {
@@ -36,18 +33,19 @@ export class Arena {
    * A texture of its own.
    * @param {string} name for the message
    * @param {Layout} layout
-   * @param {{lanes?: Lanes, numbers?: Numbers, copied?: boolean, like?: Slot, more?: {lines: number, width: number}}} [options] `like`: another render target of the same draw, whose size it must have;
-   *   `more`: for what lies below it, lines and width
+   * @param {{lanes?: Lanes, numbers?: Numbers, copied?: boolean, like?: Slot, below?: Layout}} [options] `like`: another render target of the same draw, whose size it must have;
+   *   `below`: of what lies below it
    * @returns {number} its slot
    */
-  own(name, layout, { lanes = 4, numbers = "float", copied = false, like, more = { lines: 0, width: 0 } } = {}) {
-    const size = like ?? extent(layout, this.maxSize);
-    if (!size || size.height + more.lines > this.maxSize || more.width > this.maxSize) {
+  own(name, layout, { lanes = 4, numbers = "float", copied = false, like, below } = {}) {
+    const own = like ?? extent(layout, this.maxSize);
+    const size = own && below ? sizeAbove(own, below) : own;
+    if (!size || size.height > this.maxSize || size.width > this.maxSize) {
       throw new EngineError("too_large", `${name} needs ${layout.texels} texels in each layer; this device's textures hold ${this.maxSize} x ${this.maxSize}`, {
         field: name,
       });
     }
-    const texture = { width: Math.max(size.width, more.width), height: size.height + more.lines, layers: layout.layers, lanes, numbers, copied };
+    const texture = { width: size.width, height: size.height, layers: layout.layers, lanes, numbers, copied };
     this.textures.push(texture);
     return this.add({ ...texture, texture: this.textures.length - 1, y: 0, folded: layout.folded });
   }
@@ -93,7 +91,7 @@ export class Arena {
         const apart = tenants.get(slot)?.every((t) => t.last < tensor.first || tensor.last < t.first);
         return apart && fits(tensor, this.slots[slot]);
       });
-      const slot = free ?? this.own(tensor.name, tensor.layout, { more: moreOf(tensor) });
+      const slot = free ?? this.own(tensor.name, tensor.layout, { below: tensor.below?.layout });
       if (free === undefined) {
         shared.push(slot);
         tenants.set(slot, []);
@@ -106,8 +104,8 @@ export class Arena {
 
   /** A place for what lies below a tensor in its slot. @param {number} slot @param {Layout} layout of the tensor @param {Layout} below @returns {number} its slot */
   below(slot, layout, below) {
-    const { height } = filled(layout, this.slots[slot].width);
-    return this.add({ ...this.slots[slot], y: height, height: below.groups });
+    const { width } = this.slots[slot];
+    return this.add({ ...this.slots[slot], y: filled(layout, width).height, height: filled(below, width).height, folded: below.folded });
   }
 
   /** Bytes of all textures, and of the buffers beside them. */
@@ -118,9 +116,10 @@ export class Arena {
 
 /** @param {Tenant} tenant @param {Slot} slot */
 function fits(tenant, slot) {
-  const { layout } = tenant;
+  const { layout, below } = tenant;
   if (layout.layers !== slot.layers || layout.folded !== slot.folded) return false;
-  const { width, height } = filled(layout, slot.width);
-  const more = moreOf(tenant);
-  return Math.max(width, more.width) <= slot.width && height + more.lines <= slot.height;
+  const own = filled(layout, slot.width);
+  if (below?.layout.folded && !isPowerOfTwo(slot.width)) return false;
+  const size = below ? sizeAbove({ width: slot.width, height: own.height }, below.layout) : own;
+  return Math.max(own.width, size.width) <= slot.width && size.height <= slot.height;
 }

@@ -132,6 +132,17 @@ export const layoutInParts = (one, parts, maxSize) => {
   return { ...one, groups, texels: one.texels * parts, folded: one.folded || groups > maxSize };
 };
 
+export const isPowerOfTwo = (/** @type {number} */ n) => (n & (n - 1)) === 0;
+
+/**
+ * Of a texture with another tensor below what has that size, whose width must be a power of two where the other one is folded.
+ * @param {{width: number, height: number}} size @param {Layout} below
+ */
+export function sizeAbove({ width, height }, below) {
+  const wide = below.folded ? width : Math.max(width, filled(below, width).width);
+  return { width: wide, height: height + filled(below, wide).height };
+}
+
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
 export const stackedSize = (sizes) => ({
   width: Math.max(...sizes.map(({ width }) => width)),

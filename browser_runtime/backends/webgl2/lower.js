@@ -207,6 +207,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     return { draws, lowering };
   };
   const train = lowerPhase(runs.train);
+  shared.push(...train.lowering.scratches);
   const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(1, ceilDiv(rows.validation, stage))));
   const predict = lowerPhase(runs.predict);
   put(OUTPUTS, predict.lowering.place(plan.output));

@@ -115,7 +115,8 @@ export class Lowering {
       // A softmax goes through a pixel's channels for each row of a fragment: for very many of them it has 4, as the service counts.
       const loopsLong = (/** @type {number} */ rows) => softmaxed.has(name) && rows * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
       if (!beside && this.quadWidths.has(texelsPerRow) && !loopsLong(UNIFORM_ROWS)) {
-        tensors.push({ name, first, last, layout: layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize) });
+        const layout = layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize), gradient = gradients.get(name);
+        tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
         continue;
       }
       const wish = rowsFor(wanted.activation, batchRows, texelsPerRow);

@@ -1,7 +1,7 @@
 // Stored gradients: which dense layers' weight gradients are stored before an update of their own reads them, and what each is one render pass with: the
 // gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
-import { layoutInParts, matrixOf, rowsPerFragment, turnedLayout } from "./layout.js";
+import { filled, isPowerOfTwo, layoutInParts, matrixOf, rowsPerFragment, sizeAbove, turnedLayout } from "./layout.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering } from "./lowering.js" */
@@ -13,6 +13,8 @@ import { layoutInParts, matrixOf, rowsPerFragment, turnedLayout } from "./layout
  */
 const FETCHES_WORTH_A_DRAW = 100_000;
 const FETCHES_WORTH_A_STORE = 10;
+/** A texture may be so many times as large as what lies in it. */
+const MOST_WASTE = 1.25;
 
 /** @param {Lowering} lowering @param {string} gradient of weights @returns {Layout} of one, where parts of it are stored */
 export function partLayout(lowering, gradient) {
@@ -79,10 +81,13 @@ export function gradientsBelow(lowering) {
 }
 
 /**
- * Whether it fits below the other: draws into both have the same render targets, and next to no texel is padding.
+ * Whether it fits below the other: draws into both have the same render targets, and few texels are padding.
  * @param {Layout} upper @param {Layout} lower @param {number} maxSize MAX_TEXTURE_SIZE
  */
 export function fitsBelow(upper, lower, maxSize) {
-  const plain = [upper, lower].every(({ folded, lines }) => !folded && lines === 1);
-  return plain && upper.layers === lower.layers && Math.abs(upper.texelsPerRow - lower.texelsPerRow) <= 1 && upper.groups + lower.groups <= maxSize;
+  const own = filled(upper, maxSize);
+  if (upper.folded || upper.layers !== lower.layers || (lower.folded && !isPowerOfTwo(own.width))) return false;
+  const both = sizeAbove(own, lower);
+  const texels = own.width * own.height + lower.texels;
+  return both.width * both.height <= MOST_WASTE * texels && Math.max(both.width, both.height) <= maxSize;
 }
