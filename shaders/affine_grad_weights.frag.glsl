@@ -1,5 +1,5 @@
 // affine_grad_weights: DW = X^T @ DY, db = column sums of DY, and where OPTIMIZER is given the update instead of DW     forward: affine
-// X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment
+// X [M,K]  DY [M,N]  ->  DW [K,N] with db in the bias row, or W and its states updated   ROWS weight rows and 4 columns a fragment; X's columns may be uniform blocks
 // With SPLITS: DW [SPLITS,K,N], the sums of as many runs of consecutive samples; update or sum_parts adds them.
 // Accumulates over M in blocks of 256 samples, f32; error <= ~ (256 + M/256) * 2^-24 * sum|x||dy|; with SPLITS, once they are added, (256 + M/(256 SPLITS) + SPLITS)
 // Padding is written as 0.
@@ -31,7 +31,12 @@
 #endif
 
 // The ROWS weight rows of a group are columns of X: those of one texel, of two, or of a part of one.
-#if ROWS == 8
+#ifdef UNIFORM_COLUMNS
+// A draw sees one row group, whose columns of X lie in a uniform block: all fragments load the same address. One element for all samples that are taken at
+// once: an index that varies is clamped once.
+struct Samples { vec4 inputs[2 * SAMPLES]; };
+layout(std140) uniform Rows { Samples uSamples[UNIFORM_SAMPLES / SAMPLES]; };
+#elif ROWS == 8
 #define MULTIPLY \
   part[0] += FIRST(x.x) * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
   x = isWide ? X_at(row, input1) : vec4(0.); \
@@ -43,11 +48,19 @@
 #else
 #define MULTIPLY part[0] += FIRST(x[group & 3]) * d;
 #endif
+#ifdef UNIFORM_COLUMNS
+#define ADD(j) { \
+  DY_Row gradient = DY_SAMPLE(j); \
+  vec4 d = DY_at(gradient, column), x = uSamples[m / SAMPLES].inputs[2 * j], z = uSamples[m / SAMPLES].inputs[2 * j + 1]; \
+  part[0] += x.x * d; part[1] += x.y * d; part[2] += x.z * d; part[3] += x.w * d; \
+  part[4] += z.x * d; part[5] += z.y * d; part[6] += z.z * d; part[7] += z.w * d; }
+#else
 #define ADD(j) { \
   DY_Row gradient = DY_SAMPLE(j); \
   X_Row row = X_SAMPLE(j); \
   vec4 d = DY_at(gradient, column), x = X_at(row, input0); \
   MULTIPLY }
+#endif
 
 // One block needs no loop over them, which is compiled even for one turn.
 #ifdef MANY_SAMPLES
@@ -67,12 +80,14 @@ void main() {
   int first = 0, last = uRows;
 #endif
   DY_Column column = DY_column(n);
+#ifndef UNIFORM_COLUMNS
   // The bias's row group has no columns of X.
   int texel = group == BIAS_GROUP ? 0 : min(ROW_OF(group, 0) >> 2, X_TEXELS_PER_ROW - 1);
   X_Column input0 = X_column(texel);
 #if ROWS == 8
   bool isWide = ROW_OF(group, 4) >> 2 < X_TEXELS_PER_ROW;
   X_Column input1 = X_column(isWide ? ROW_OF(group, 4) >> 2 : texel);
+#endif
 #endif
   vec4 total[ROWS];
   vec4 part[ROWS];

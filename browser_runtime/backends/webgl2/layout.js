@@ -228,8 +228,9 @@ export function unpack(layout, texels, texture) {
   const data = new Float32Array(rows * columns);
   eachRun(layout, texture, (at, count, value) => data.set(texels.subarray(at, at + count), value));
   if (biasRow < 0) return { data, bias: null };
-  const at = texelOf(layout, texture, biasRow) * (texture.lanes ?? 4);
-  return { data, bias: texels.slice(at, at + columns) };
+  const { lanes = 4 } = texture;
+  const bias = Float32Array.from({ length: columns }, (_, c) => texels[texelOf(layout, texture, biasRow, Math.floor(c / lanes)) * lanes + (c % lanes)]);
+  return { data, bias };
 }
 
 /** Rows of a texel of gates: bit 4 i + c is that of row i and column c. */

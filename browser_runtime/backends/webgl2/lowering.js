@@ -7,7 +7,7 @@ import { gatherDraws } from "./order.js";
 import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
-import { MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
+import { columnsPartOf, MOST_ROWS, partOf, partsPerLine, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
 /** @import { Draw, KernelRead, Lines, Place } from "./draw.js" */
@@ -23,6 +23,9 @@ const ROW_LOSS_BYTES = 8 << 20;
 
 /** The slot of what is not stored. */
 const NOWHERE = -1;
+
+/** @param {number} slot of arranged rows */
+const arrangedIn = (slot) => ({ name: "A", slots: /** @type {[number, number]} */ ([slot, slot]), layers: 1 });
 
 const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
 
@@ -44,6 +47,7 @@ export class Lowering {
    * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
+   * @param {Set<string>} context.uniformGradients weight gradients that take columns from them, by their names
    * @param {Set<string>} context.gatedNames gradients that are stored as gates
    * @param {Map<Group, {name: string, how: Computed}>} context.operands that products compute, although they are stored
    * @param {Set<number>} context.quadWidths texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
@@ -52,7 +56,7 @@ export class Lowering {
    * @param {Map<string, Place>} context.fixed where inputs, targets, parameters, their states and buffers lie
    * @param {Phase} context.phase
    */
-  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, gatedNames, operands, quadWidths, arranged, fixed, phase }) {
+  constructor({ arena, maxDrawBuffers, mostSlots, wanted, batchRows, shared, uniform, uniformGradients, gatedNames, operands, quadWidths, arranged, fixed, phase }) {
     this.arena = arena;
     this.maxDrawBuffers = maxDrawBuffers;
     this.wanted = wanted;
@@ -62,6 +66,7 @@ export class Lowering {
     this.slots = 0;
     this.shared = shared;
     this.uniform = uniform;
+    this.uniformGradients = uniformGradients;
     this.gatedNames = gatedNames;
     this.operands = operands;
     this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
@@ -292,8 +297,17 @@ export class Lowering {
     const slot = /** @type {number} */ (this.arranged);
     const lines = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS };
     const domain = this.measure({ rows: lines.groups, columns: lines.texels * 4, layers: 1 });
-    const writes = [{ name: "A", slots: /** @type {[number, number]} */ ([slot, slot]), layers: 1 }];
-    return { arrange: this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes, domain, fills: lines }), lines };
+    return { arrange: this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills: lines }), lines };
+  }
+
+  /** The same for the row groups of a weight gradient, each of which is made from columns of the batch. @param {string} name @param {Layout} gradient */
+  arrangeColumns(name, { groups, biasRow }) {
+    const slot = /** @type {number} */ (this.arranged);
+    const lines = { slot, texels: columnsPartOf(this.batchRows), groups };
+    const perLine = partsPerLine(this.arena.slots[slot].width, lines.texels);
+    const domain = this.measure({ rows: ceilDiv(groups, perLine), columns: perLine * lines.texels * 4, layers: 1 });
+    const defines = { PART: lines.texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS };
+    return { arrange: this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills: lines }), lines };
   }
 
   /**

@@ -2,6 +2,7 @@
 // gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
 import { filled, isPowerOfTwo, layoutInParts, matrixOf, rowsPerFragment, sizeAbove, turnedLayout } from "./layout.js";
+import { UNIFORM_LINES } from "./uniform_rows.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering } from "./lowering.js" */
@@ -43,7 +44,7 @@ export function storedGradient(lowering, group) {
   const stores = domain.rows * domain.texelsPerRow;
   if (saved < FETCHES_WORTH_A_DRAW + stores * FETCHES_WORTH_A_STORE) return null;
   const { shape, bias } = lowering.tensor(update.inputs.dw);
-  return lowering.measure({ ...matrixOf(shape), layers, bias });
+  return lowering.measure({ ...matrixOf(shape), layers, bias, lines: lowering.uniformGradients.has(outputs.dw) ? UNIFORM_LINES : 1 });
 }
 
 /** A stored gradient, and the place in the order of the group that makes it and updates from it. @typedef {{name: string, layout: Layout, group: number}} Gradient */

@@ -3,6 +3,7 @@
 // A fragment's 8 x 4 results take 12 loads for 128 multiply-adds where both operands are textures. The 8 values of a row group's rows are the same
 // for all its fragments: from a uniform block they come beside the loads, not among them, but only where a whole draw has one address. So each row group
 // is a draw, with its own part of a buffer, into which one draw and one copy have put what all rows hold, group by group.
+// So do weight gradients that are stored in draws of their own: the rows that they write are columns of X, of which a part holds 8, sample by sample.
 import { roundUp, size, texelsOf } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -24,6 +25,15 @@ const MOST_BLOCK_BYTES = 64 << 10;
 /** No device asks for a larger UNIFORM_BUFFER_OFFSET_ALIGNMENT: two column texels of 8 rows. */
 const ALIGNMENT_BYTES = 256;
 const TEXEL_BYTES = 16;
+
+/** Texels of a sample in a part for a weight gradient: 8 of its columns. */
+const SAMPLE_TEXELS = UNIFORM_ROWS / 4;
+
+/** Texels of such a part. @param {number} rows of a batch, aligned: more than ALIGNMENT_BYTES asks for */
+export const columnsPartOf = (rows) => SAMPLE_TEXELS * rows;
+
+/** How many of them lie side by side in a texture so wide. @param {number} width @param {number} part */
+export const partsPerLine = (width, part) => Math.floor(width / part);
 
 /** Texels of a row group's part of the buffer, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
 export const partOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
@@ -61,6 +71,26 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
     if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
   }
   return found;
+}
+
+/**
+ * Weight gradients that are large enough, of layers whose input has no gradient, with which they would be one render pass.
+ * @param {Phase} phase @param {number} rows of a batch, aligned @param {Map<string, UniformProduct>} products that take rows so: what they write lies in quads
+ * @param {RowsWanted} wanted @param {Limits} limits
+ * @returns {Set<string>}
+ */
+export function uniformGradients({ groups, tensors, computed }, rows, products, { uniform }, { copiedBlockBytes = LEAST_BLOCK_BYTES }) {
+  const inQuads = new Set([...products.values()].map(({ result }) => result));
+  const shapeOf = (/** @type {string} */ name) => /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
+  const fits = columnsPartOf(rows) * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES);
+  const found = groups.flatMap(({ kernel, ops: [{ inputs, outputs }] }) => {
+    if (!uniform || !fits || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return [];
+    if (groups.some((other) => other.kernel === "affine_grad_input" && other.ops[0].inputs.dy === inputs.dy)) return [];
+    const [x, dy] = [shapeOf(inputs.x), shapeOf(inputs.dy)];
+    const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels;
+    return large && inQuads.has(texelsOf(dy)) ? [outputs.dw] : [];
+  });
+  return new Set(found);
 }
 
 /**

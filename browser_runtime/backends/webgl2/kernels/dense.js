@@ -53,6 +53,18 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
   return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
 }
 
+/**
+ * A weight gradient whose inputs come from uniform blocks: a draw that arranges them, and one for each row group.
+ * @param {Lowering} lowering @param {{x: string, dy: string}} operands @param {Pick<Parameters<Lowering["draw"]>[1], "writes"|"domain">} parts
+ */
+function fromUniformColumns(lowering, { x, dy }, parts) {
+  const { arrange, lines } = lowering.arrangeColumns(x, parts.domain);
+  const reads = [lowering.read("DY", dy)];
+  const { trips, defines } = overSamples(lowering, reads, parts.domain);
+  const uniform = { ...lines, alias: "X", layout: lowering.layout(x) };
+  return [arrange, lowering.draw("affine_grad_weights", { ...parts, trips, defines: { ...defines, UNIFORM_SAMPLES: lowering.batchRows }, reads, uniform })];
+}
+
 /** @type {Record<string, import("./index.js").Kernel>} */
 export const kernels = {
   affine(lowering, group) {
@@ -119,8 +131,11 @@ export const kernels = {
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
     const stored = lowering.layout(gradient);
+    const writes = [lowering.write("DW", gradient)];
     return [
-      lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes: [lowering.write("DW", gradient)], domain: stored }),
+      ...(lowering.uniformGradients.has(gradient)
+        ? fromUniformColumns(lowering, { x, dy }, { writes, domain: stored })
+        : [lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes, domain: stored })]),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
