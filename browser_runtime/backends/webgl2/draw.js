@@ -15,7 +15,10 @@ import { filled } from "./layout.js";
 
 /** What a gradient is stored as instead: gated_gradients.js. @typedef {{gates: Place, factors: Place}} Gated */
 
-/** Lines of a slot whose copies are parts of a buffer: `texels` each, one for each of the row groups. @typedef {{slot: number, texels: number, groups: number}} Lines */
+/**
+ * Parts of the buffer beside a texture, one of so many `texels` for each row group: `perLine` of them in a line of `pitch` texels, from line `y` on.
+ * @typedef {{slot: number, texels: number, groups: number, perLine: number, y: number, pitch: number}} Parts
+ */
 
 /**
  * One draw call, or one for each row group. `reads` and `writes` give arena slots for even and odd steps; `layers` says which layers of the slot are render targets,
@@ -25,8 +28,8 @@ import { filled } from "./layout.js";
  * @property {{name: string, slots: [number, number], clock?: "batch"}[]} reads
  * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
  * @property {number} y first line of the viewport @property {number} width @property {number} height
- * @property {Lines} [fills] what it writes is copied into the buffer
- * @property {Lines} [uniform] each row group is a draw, which has its part of the buffer as a uniform block
+ * @property {{slot: number, width: number, height: number}} [fills] so much of its texture is copied into the buffer then
+ * @property {Parts} [uniform] each row group is a draw, which has its part of the buffer as a uniform block
  */
 
 /** Draw calls of draws. @param {Draw[]} draws */

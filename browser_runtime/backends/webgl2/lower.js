@@ -12,7 +12,7 @@ import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
 import { parameterTextures, updatedAtOnce } from "./regions.js";
-import { columnsPartOf, partOf, partsPerLine, UNIFORM_ROWS, uniformGradients, uniformProducts, uniformWeights } from "./uniform_rows.js";
+import { partOf, UNIFORM_ROWS, uniformGradients, uniformProducts, uniformWeights } from "./uniform_rows.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -141,7 +141,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   }
   const gatedNames = gatedGradients(plan.phases.train, batch, wanted, limits);
   const uniform = uniformProducts(plan.phases.train, batch, wanted, limits, gatedNames);
-  const gradients = uniformGradients(plan.phases.train, batch, uniform, wanted, limits);
+  const gradients = uniformGradients(plan.phases.train, batch, uniform, wanted);
   const textures = parameterTextures(plan, limits, wanted, outputs, uniformWeights(plan.phases.train, uniform));
   for (const members of textures) {
     const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
@@ -193,12 +193,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const all = Object.values(runs);
   const parts = all.flatMap(({ batchRows, uniform }) => [...uniform.values()].map(({ operand }) => ({ texels: partOf(operand), groups: batchRows / UNIFORM_ROWS })));
   const most = (/** @type {"texels"|"groups"} */ key) => Math.max(...parts.map((part) => part[key]));
-  const width = Math.max(most("texels"), gradients.size > 0 ? columnsPartOf(batch) : 0);
-  const columnLines = [...gradients].map((name) => {
-    const { shape, bias } = /** @type {import("../../nn/graph.js").Tensor} */ (training.tensors.get(name));
-    return ceilDiv(layoutFor({ ...matrixOf(shape), layers: UNIFORM_ROWS, bias }).groups, partsPerLine(width, columnsPartOf(batch)));
-  });
-  const arranged = parts.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: Math.max(most("groups"), ...columnLines), columns: 4 * width, layers: 1 }), { copied: true });
+  const arranged = parts.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: most("groups"), columns: 4 * most("texels"), layers: 1 }), { copied: true });
 
   /** @type {number[]} */
   const shared = [];

@@ -7,13 +7,13 @@ import { gatherDraws } from "./order.js";
 import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
-import { columnsPartOf, MOST_ROWS, partOf, partsPerLine, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
+import { columnsPartOf, MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
-/** @import { Draw, KernelRead, Lines, Place } from "./draw.js" */
+/** @import { Draw, KernelRead, Parts, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
-/** @import { UniformProduct } from "./uniform_rows.js" */
+/** @import { UniformGradient, UniformProduct } from "./uniform_rows.js" */
 /** @import { Group } from "../../plan/fuse.js" */
 /** @import { Phase } from "../../plan/plan.js" */
 /** @import { Computed } from "../../plan/recompute.js" */
@@ -47,7 +47,7 @@ export class Lowering {
    * @param {number} context.mostSlots batches in flight, at most
    * @param {number[]} context.shared textures that phases share
    * @param {Map<string, UniformProduct>} context.uniform products that take rows from uniform blocks, by their results
-   * @param {Set<string>} context.uniformGradients weight gradients that take columns from them, by their names
+   * @param {Map<string, UniformGradient>} context.uniformGradients weight gradients that take columns from them, by their names
    * @param {Set<string>} context.gatedNames gradients that are stored as gates
    * @param {Map<Group, {name: string, how: Computed}>} context.operands that products compute, although they are stored
    * @param {Set<number>} context.quadWidths texels of rows of their results in all phases: tensors of such a width lie as these do where they can, so that
@@ -67,6 +67,10 @@ export class Lowering {
     this.shared = shared;
     this.uniform = uniform;
     this.uniformGradients = uniformGradients;
+    /** Parts of columns, by the gradient that is made from them. @type {Map<string, Parts>} */
+    this.columns = new Map();
+    /** Lines of the arranged texture that rows, and columns so far, take. */
+    this.arrangedLines = batchRows / UNIFORM_ROWS;
     this.gatedNames = gatedNames;
     this.operands = operands;
     this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
@@ -172,7 +176,9 @@ export class Lowering {
   assignParts() {
     const { maxSize } = this.arena;
     const all = gradientsInParts(this);
-    if (all.length + this.waiting.size < 2) return this.waiting.clear();
+    const last = this.phase.groups[this.phase.groups.length - 1];
+    const updatesLast = last.kernel === "affine_grad_weights" && storedGradient(this, last) !== null;
+    if (all.length + this.waiting.size + Number(updatesLast) < 2) return this.waiting.clear();
     const stacked = stacks(all, maxSize);
     const stacking = new Set(stacked.flat().map(({ name }) => name));
     const alone = all.filter(({ name }) => !stacking.has(name));
@@ -205,8 +211,10 @@ export class Lowering {
     const waiting = [...this.waiting].map((group) => draws[group]);
     const texture = (/** @type {number} */ slot) => this.arena.slots[slot].texture;
     const targetOf = (/** @type {Draw} */ { writes: [{ slots }] }) => texture(slots[0]);
-    const updates = waiting.map(([, update]) => update).sort((a, b) => targetOf(a) - targetOf(b));
     const others = draws.flatMap((each, group) => (this.waiting.has(group) ? each.slice(0, 1) : each));
+    // Those first that write what the last of the others does.
+    const rank = (/** @type {Draw} */ update) => (targetOf(update) === targetOf(others[others.length - 1]) ? -1 : targetOf(update));
+    const updates = waiting.map(([, update]) => update).sort((a, b) => rank(a) - rank(b));
     return [...gatherDraws(others, new Set(waiting.map(([gradient]) => gradient)), texture), ...updates];
   }
 
@@ -292,29 +300,41 @@ export class Lowering {
     return { name: alias, slots: place.slots, layers: /** @type {number|"slot"} */ ("slot") };
   }
 
-  /** Puts rows of the batch, group by group, where a product finds them as uniform blocks. @param {string} name */
-  arrange(name) {
+  /**
+   * Puts rows of the batch, group by group, where a product finds them as uniform blocks, and beside them the columns for weight gradients behind it.
+   * @param {string} name @param {string} result of the product
+   * @returns {{draws: Draw[], parts: Parts}}
+   */
+  arrange(name, result) {
     const slot = /** @type {number} */ (this.arranged);
-    const lines = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS };
-    const domain = this.measure({ rows: lines.groups, columns: lines.texels * 4, layers: 1 });
-    return { arrange: this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills: lines }), lines };
+    const rows = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS, perLine: 1, y: 0 };
+    const stored = (/** @type {string} */ gradient) => this.places.get(gradient)?.layout.lines === UNIFORM_LINES;
+    const beside = [...this.uniformGradients].flatMap(([gradient, how]) => (how.beside === result && stored(gradient) ? [this.arrangeColumns(how.x, gradient)] : []));
+    const parts = { ...rows, pitch: beside.length > 0 ? this.arena.slots[slot].width : rows.texels };
+    const fills = { slot, width: parts.pitch, height: beside.length > 0 ? this.arrangedLines : rows.groups };
+    const domain = this.measure({ rows: rows.groups, columns: rows.texels * 4, layers: 1 });
+    return { draws: [...beside, this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills })], parts };
   }
 
-  /** The same for the row groups of a weight gradient, each of which is made from columns of the batch. @param {string} name @param {Layout} gradient */
-  arrangeColumns(name, { groups, biasRow }) {
-    const slot = /** @type {number} */ (this.arranged);
-    const lines = { slot, texels: columnsPartOf(this.batchRows), groups };
-    const perLine = partsPerLine(this.arena.slots[slot].width, lines.texels);
-    const domain = this.measure({ rows: ceilDiv(groups, perLine), columns: perLine * lines.texels * 4, layers: 1 });
-    const defines = { PART: lines.texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS };
-    return { arrange: this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills: lines }), lines };
+  /** @param {string} name of the operand @param {string} gradient @returns {Draw} */
+  arrangeColumns(name, gradient) {
+    const { groups, biasRow } = this.layout(gradient);
+    const texture = this.arena.slots[/** @type {number} */ (this.arranged)];
+    const texels = columnsPartOf(this.batchRows);
+    const perLine = Math.floor(texture.width / texels), y = this.arrangedLines, height = ceilDiv(groups, perLine);
+    const slot = this.arena.behind(texture, y, height);
+    this.columns.set(gradient, { slot, texels, groups, perLine, y, pitch: texture.width });
+    this.arrangedLines += height;
+    const domain = this.measure({ rows: height, columns: perLine * texels * 4, layers: 1 });
+    const defines = { PART: texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS };
+    return this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain });
   }
 
   /**
    * @param {string} kernel name of its file
    * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
    *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout,
-   *   fills?: Lines, uniform?: Lines & {alias: string, layout: Layout}}} parts `trips`: of all loops of one fragment together, at
+   *   fills?: Draw["fills"], uniform?: Parts & {alias: string, layout: Layout}}} parts `trips`: of all loops of one fragment together, at
    *   most; `uniform`: the operand in the block, under its alias
    * @returns {Draw}
    */

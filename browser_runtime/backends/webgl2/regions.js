@@ -20,7 +20,8 @@ const UPDATED_AT_ONCE = ["affine_grad_weights", "update"];
 export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kernel) ? ops.find(({ type }) => type === "update")?.inputs.w : undefined);
 
 /**
- * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin.
+ * All parameters, by the texture in which they lie. Those share one whose update takes less time than a render pass takes to begin, and where parameters alike do,
+ * others whose lines are of one length.
  * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
  * @param {Set<string>} spreadable which are spread where their fragments may write 8 rows, as many as those of a stored gradient, so that none is stored
  * @returns {Laid[][]}
@@ -46,8 +47,12 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
   const small = parameters.filter((p) => p.trainable && !isSpread(p) && atOnce.has(p.tensor) && texelsOf(p) * outputs <= most && (alike || kinds.get(kind(p)) === 1));
   const shared = stacks(small.map(laid), maxTextureSize);
   const sharing = new Set(shared.flat().map(({ parameter }) => parameter));
-  const alone = parameters.filter((parameter) => !sharing.has(parameter));
-  return [...shared, ...alone.map((parameter) => [laid(parameter)])];
+  const others = parameters.filter((parameter) => !sharing.has(parameter)).map(laid);
+  const mayShare = (/** @type {Laid} */ { parameter: p, layout }) => alike && p.trainable && atOnce.has(p.tensor) && !layout.folded && !layout.spread;
+  const lengths = new Set(others.map(({ layout }) => layout.texelsPerRow));
+  const level = [...lengths].flatMap((length) => stacks(others.filter((one) => mayShare(one) && one.layout.texelsPerRow === length), maxTextureSize));
+  const stacked = new Set(level.flat().map(({ parameter }) => parameter));
+  return [...shared, ...level, ...others.filter(({ parameter }) => !stacked.has(parameter)).map((one) => [one])];
 }
 
 /**

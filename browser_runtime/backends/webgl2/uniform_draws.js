@@ -1,9 +1,10 @@
-// Uniform draws: the GL calls of products that take rows from uniform blocks. The rows lie in one texture line for each row group; what draws them
-// there fills a buffer, and the product is a draw for each group with its part of the buffer.
+// Uniform draws: the GL calls of products that take rows, or columns, from uniform blocks. What draws these into a texture fills the buffer beside it, and the
+// product is a draw for each row group with its part of the buffer.
 
 /** @import { Draw } from "./draw.js" */
 /** @import { Tensors } from "./tensors.js" */
 
+const TEXEL_BYTES = 16;
 const BINDING = 1; // of the block; 0 is that of a step's scalars
 
 /**
@@ -14,21 +15,21 @@ const BINDING = 1; // of the block; 0 is that of a step's scalars
 
 /** What a dispatch runs instead of one plain draw call, where it does. @param {Tensors} tensors @param {Draw} draw @returns {Sequence|null} */
 export function sequenceOf(tensors, draw) {
-  if (draw.fills) return new Fill(tensors, draw, draw.fills);
+  if (draw.fills) return new Fill(tensors, draw.fills);
   return draw.uniform ? new GroupByGroup(tensors, draw.uniform) : null;
 }
 
-/** @param {Tensors} tensors @param {import("./draw.js").Lines} lines */
+/** @param {Tensors} tensors @param {{slot: number}} texture beside which it is */
 const bufferOf = ({ buffers, lowered }, { slot }) => buffers[lowered.slots[slot].texture];
 
-/** Draws lines and copies them into the buffer, one part behind the other. @implements {Sequence} */
+/** Draws, and copies the texture's lines into the buffer, one behind the other. @implements {Sequence} */
 class Fill {
-  /** @param {Tensors} tensors @param {Draw} draw @param {import("./draw.js").Lines} lines */
-  constructor(tensors, { width, height }, lines) {
+  /** @param {Tensors} tensors @param {{slot: number, width: number, height: number}} lines */
+  constructor(tensors, lines) {
     this.gl = tensors.gl;
     this.buffer = bufferOf(tensors, lines);
-    this.width = width;
-    this.height = height;
+    this.width = lines.width;
+    this.height = lines.height;
     const { format, type } = tensors.device.transfer();
     this.format = format;
     this.type = type;
@@ -48,12 +49,13 @@ class Fill {
 
 /** Draws row group after row group, each the band of its vertices (programs.js). @implements {Sequence} */
 class GroupByGroup {
-  /** @param {Tensors} tensors @param {import("./draw.js").Lines} lines */
-  constructor(tensors, lines) {
+  /** @param {Tensors} tensors @param {import("./draw.js").Parts} parts */
+  constructor(tensors, parts) {
+    const { texels, groups, perLine, y, pitch } = parts;
     this.gl = tensors.gl;
-    this.buffer = bufferOf(tensors, lines);
-    this.groups = lines.groups;
-    this.bytes = lines.texels * 16;
+    this.buffer = bufferOf(tensors, parts);
+    this.bytes = texels * TEXEL_BYTES;
+    this.offsets = Array.from({ length: groups }, (_, group) => ((y + Math.floor(group / perLine)) * pitch + (group % perLine) * texels) * TEXEL_BYTES);
   }
 
   bind() {
@@ -62,10 +64,10 @@ class GroupByGroup {
 
   draw() {
     const { gl } = this;
-    for (let group = 0; group < this.groups; group++) {
-      gl.bindBufferRange(gl.UNIFORM_BUFFER, BINDING, this.buffer, group * this.bytes, this.bytes);
+    for (let group = 0; group < this.offsets.length; group++) {
+      gl.bindBufferRange(gl.UNIFORM_BUFFER, BINDING, this.buffer, this.offsets[group], this.bytes);
       gl.drawArrays(gl.TRIANGLES, 3 * group, 3);
     }
-    return 2 * this.groups;
+    return 2 * this.offsets.length;
   }
 }

@@ -29,11 +29,8 @@ const TEXEL_BYTES = 16;
 /** Texels of a sample in a part for a weight gradient: 8 of its columns. */
 const SAMPLE_TEXELS = UNIFORM_ROWS / 4;
 
-/** Texels of such a part. @param {number} rows of a batch, aligned: more than ALIGNMENT_BYTES asks for */
+/** Texels of such a part, a multiple of what ALIGNMENT_BYTES asks for. @param {number} rows of a batch, aligned */
 export const columnsPartOf = (rows) => SAMPLE_TEXELS * rows;
-
-/** How many of them lie side by side in a texture so wide. @param {number} width @param {number} part */
-export const partsPerLine = (width, part) => Math.floor(width / part);
 
 /** Texels of a row group's part of the buffer, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
 export const partOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
@@ -73,24 +70,32 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
   return found;
 }
 
+/** Whose columns they take, and the result of the last product before them that takes rows: all are arranged at once. @typedef {{x: string, beside: string}} UniformGradient */
+
 /**
  * Weight gradients that are large enough, of layers whose input has no gradient, with which they would be one render pass.
  * @param {Phase} phase @param {number} rows of a batch, aligned @param {Map<string, UniformProduct>} products that take rows so: what they write lies in quads
- * @param {RowsWanted} wanted @param {Limits} limits
- * @returns {Set<string>}
+ * @param {RowsWanted} wanted
+ * @returns {Map<string, UniformGradient>} by their names; one whose update ends its draw is made from textures all the same
  */
-export function uniformGradients({ groups, tensors, computed }, rows, products, { uniform }, { copiedBlockBytes = LEAST_BLOCK_BYTES }) {
+export function uniformGradients({ groups, tensors, computed }, rows, products, { uniform }) {
+  const made = groups.map(({ outputs }) => Object.values(outputs));
   const inQuads = new Set([...products.values()].map(({ result }) => result));
   const shapeOf = (/** @type {string} */ name) => /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
-  const fits = columnsPartOf(rows) * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES);
-  const found = groups.flatMap(({ kernel, ops: [{ inputs, outputs }] }) => {
-    if (!uniform || !fits || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return [];
-    if (groups.some((other) => other.kernel === "affine_grad_input" && other.ops[0].inputs.dy === inputs.dy)) return [];
+  // As long as the longest part of rows at most, so that they lie in the same lines and are blocks that fit.
+  const longest = Math.max(0, ...[...products.values()].map(({ operand }) => partOf(operand)));
+  /** @type {Map<string, UniformGradient>} */
+  const found = new Map();
+  groups.forEach(({ kernel, ops: [{ inputs, outputs }] }, i) => {
+    if (!uniform || columnsPartOf(rows) > longest || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return;
+    if (groups.some((other) => other.kernel === "affine_grad_input" && other.ops[0].inputs.dy === inputs.dy)) return;
     const [x, dy] = [shapeOf(inputs.x), shapeOf(inputs.dy)];
-    const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels;
-    return large && inQuads.has(texelsOf(dy)) ? [outputs.dw] : [];
+    const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels && partOf(texelsOf(x)) <= longest;
+    const maker = made.findIndex((names) => names.includes(inputs.x));
+    const beside = made.slice(maker + 1, i).flat().findLast((name) => products.has(name));
+    if (large && beside && inQuads.has(texelsOf(dy))) found.set(outputs.dw, { x: inputs.x, beside });
   });
-  return new Set(found);
+  return found;
 }
 
 /**

@@ -46,23 +46,26 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
     return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain) }, reads: [operand, ...reads], domain })];
   }
   const layout = lowering.layout(name);
-  const { arrange, lines } = lowering.arrange(name);
+  const { draws, parts: uniform } = lowering.arrange(name, result);
   const texels = texelsAtOnce(UNIFORM_TEXELS[kernel], layout.texelsPerRow);
   // Sums of a texel's four products each are a chain of as many additions as a block of products: without a second sum more fragments run at once.
   const block = layout.texelsPerRow <= 4 * BLOCK && { BLOCK: 4 * BLOCK };
-  return [arrange, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...lines, alias, layout } })];
+  return [...draws, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...uniform, alias, layout } })];
 }
 
 /**
- * A weight gradient whose inputs come from uniform blocks: a draw that arranges them, and one for each row group.
- * @param {Lowering} lowering @param {{x: string, dy: string}} operands @param {Pick<Parameters<Lowering["draw"]>[1], "writes"|"domain">} parts
+ * A weight gradient that is stored: one draw, or where its inputs come from uniform blocks, which have been arranged already, one for each row group.
+ * @param {Lowering} lowering @param {{x: string, dy: string}} operands @param {string} gradient
  */
-function fromUniformColumns(lowering, { x, dy }, parts) {
-  const { arrange, lines } = lowering.arrangeColumns(x, parts.domain);
-  const reads = [lowering.read("DY", dy)];
-  const { trips, defines } = overSamples(lowering, reads, parts.domain);
-  const uniform = { ...lines, alias: "X", layout: lowering.layout(x) };
-  return [arrange, lowering.draw("affine_grad_weights", { ...parts, trips, defines: { ...defines, UNIFORM_SAMPLES: lowering.batchRows }, reads, uniform })];
+function stored(lowering, { x, dy }, gradient) {
+  const domain = lowering.layout(gradient), columns = lowering.columns.get(gradient);
+  const reads = [...(columns ? [] : [lowering.read("X", x)]), lowering.read("DY", dy)];
+  const { trips, defines } = overSamples(lowering, reads, domain);
+  return lowering.draw("affine_grad_weights", {
+    trips, reads, writes: [lowering.write("DW", gradient)], domain,
+    defines: { ...defines, ...(columns && { UNIFORM_SAMPLES: lowering.batchRows }) },
+    uniform: columns && { ...columns, alias: "X", layout: lowering.layout(x) },
+  });
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -130,12 +133,8 @@ export const kernels = {
       const { trips, defines } = overSamples(lowering, reads, domain);
       return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
     }
-    const stored = lowering.layout(gradient);
-    const writes = [lowering.write("DW", gradient)];
     return [
-      ...(lowering.uniformGradients.has(gradient)
-        ? fromUniformColumns(lowering, { x, dy }, { writes, domain: stored })
-        : [lowering.draw("affine_grad_weights", { ...overSamples(lowering, reads, stored), reads, writes, domain: stored })]),
+      stored(lowering, { x, dy }, gradient),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
