@@ -1,6 +1,7 @@
 // affine: Y = act(X @ W + b), b where W has one, and where the loss rides along DZ, L and C instead of Y   backward: affine_grad_input, affine_grad_weights
 // X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment; X may be a uniform block
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
+// With SPLITS: Y [SPLITS,M,N], sums over as many parts of K, the bias in the first; whoever reads Y adds them.
 // Accumulates over K in blocks of 256, from a uniform block up to 1,024 as one block of sums of four, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/dense.js
@@ -11,10 +12,17 @@
 #endif
 
 // Rows of one block need no loop over them, which is compiled even for one turn.
+#ifdef SPLITS
+#define SHARE (X_TEXELS_PER_ROW / SPLITS)
+#define EACH_BLOCK for (int start = split * SHARE; start < (split + 1) * SHARE; start += BLOCK)
+#define LAST ((split + 1) * SHARE)
+#else
+#define LAST X_TEXELS_PER_ROW
 #if X_TEXELS_PER_ROW > BLOCK
 #define EACH_BLOCK for (int start = 0; start < X_TEXELS_PER_ROW; start += BLOCK)
 #else
 #define EACH_BLOCK const int start = 0;
+#endif
 #endif
 #ifdef UNIFORM_COLUMNS
 // W's row `row + i` at column texel n; row is a multiple of 4 and i less than that, or of 16, so that layers and groups of both add up. One address, to which
@@ -67,7 +75,11 @@
 
 void main() {
   ivec2 place = fragmentPlace();
+#ifdef SPLITS
+  int split = place.x / SPLIT_GROUPS, group = place.x - split * SPLIT_GROUPS, n = place.y;
+#else
   int group = place.x, n = place.y;
+#endif
   vec4 total[ROWS];
 #ifndef UNIFORM_COLUMNS
   X_Row row[ROWS];
@@ -78,7 +90,7 @@ void main() {
     vec4 part[ROWS];
 #define CLEAR(i) part[i] = vec4(0.);
     EACH_ROW(CLEAR)
-    int end = min(start + BLOCK, X_TEXELS_PER_ROW);
+    int end = min(start + BLOCK, LAST);
     for (int k = start; k < end; k += TEXELS) { ADD_PRODUCTS(k) }
 #define FLUSH(i) total[i] += part[i];
     EACH_ROW(FLUSH)
@@ -86,6 +98,9 @@ void main() {
 
 #if W_BIAS_ROW >= 0
   vec4 bias = W_fetch(W_layer(W_BIAS_ROW), W_base(W_BIAS_ROW), n);
+#ifdef SPLITS
+  bias = split == 0 ? bias : vec4(0.);
+#endif
 #define BIAS(i) total[i] += bias;
   EACH_ROW(BIAS)
 #endif

@@ -2,7 +2,7 @@
 import { Engine } from "../../browser_runtime/train/engine.js";
 import { learningRate } from "../../browser_runtime/nn/schedules.js";
 import { writeScalars } from "../../browser_runtime/nn/optimizers.js";
-import { layoutOf, matrixOf, texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
+import { groupsOfPart, layoutOf, matrixOf, texelOf } from "../../browser_runtime/backends/webgl2/layout.js";
 import { compileOn } from "./sessions.js";
 
 /** @import { Session } from "../../browser_runtime/train/session.js" */
@@ -71,6 +71,10 @@ function stored({ executable, plan }, name, parity) {
   const { texels, data: numbers } = executable.tensors.readTensor(name, parity);
   const at = (/** @type {number} */ row, /** @type {number} */ column) => (column < layout.columns ? numbers[row * layout.columns + column] : 0);
   if (gated) return { kind, batched, rowsPerTexel: 0, ...laidOut(layout, at) };
+  if (layout.parts) {
+    const groups = groupsOfPart(layout);
+    return { kind, batched, rowsPerTexel: 0, ...laidOut({ ...layout, parts: 1, groups, texels: groups * layout.texelsPerRow }, (row, column) => (row < layout.rows ? at(row, column) : 0)) };
+  }
   if (writer?.draw.source.shader === "gated_grad_weights.frag.glsl") {
     // Its rows are columns of the weights. Behind them a texel has the biases of 8.
     const plain = layoutOf({ ...matrixOf(shape), layers: 4, bias }, 8192);

@@ -46,7 +46,8 @@ export function lowered(spec, labels, limits, rows) {
     places: Object.fromEntries([...places].map(([name, { slots, layout }]) => [name, { slots, layout }])),
     draws: Object.entries(all).flatMap(([phase, list]) =>
       list.flat().map(({ source, reads, writes, y, width, height, fills = null, uniform = null }) => ({
-        phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && linesOf(uniform),
+        phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && partsOf(uniform),
+        takes: phase === "train" && uniform ? slotOf(places, uniform) : null,
         reads: reads.map(({ slots }) => slots), computed: source.computed.map(({ name }) => name),
         lines: source.reads.map(({ name, sampler = name, layout, region = { y: 0, width: 0 } }) => ({
           slot: reads.find((read) => read.name === sampler)?.slots[0], y: region.y, height: filled(layout, region.width).height,
@@ -67,8 +68,11 @@ export function gathered(given) {
   return gatherDraws(/** @type {any} */ (draws), /** @type {any} */ (free), (slot) => slot).map((draw) => /** @type {any} */ (draw).name);
 }
 
-/** Without what the kernel reads there. @param {import("../../browser_runtime/backends/webgl2/draw.js").Lines} lines */
-const linesOf = ({ slot, texels, groups }) => ({ slot, texels, groups });
+/** Without what the kernel reads there. @param {import("../../browser_runtime/backends/webgl2/draw.js").Parts} parts */
+const partsOf = ({ slot, texels, groups, perLine, y, pitch }) => ({ slot, texels, groups, perLine, y, pitch });
+
+/** Where that lies which a draw takes from a buffer. @param {Map<string, any>} places @param {any} uniform @returns {number} */
+const slotOf = (places, uniform) => [...places.values()].find(({ layout }) => layout === uniform.layout).slots[0];
 
 /** Places tensors in a fresh arena, phase after phase. @param {any[][]} phases @param {number} maxSize */
 export function share(phases, maxSize) {

@@ -297,19 +297,42 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         t["width"] * t["height"] * t["layers"] * 4 * t["lanes"] * (1 + t.get("copied", False))
         for t in textures
     )
-    for fill, draw in pairwise(got["draws"]):
-        assert fill["fills"] == draw["uniform"], "a part of the buffer is filled by the draw before"
-        if lines := draw["uniform"]:
-            part = 16 * lines["texels"]
-            assert (fill["width"], fill["height"]) == (lines["texels"], lines["groups"])
-            assert draw["height"] == 2 * lines["groups"]
-            assert part % 256 == 0
-            assert part <= limits["copiedBlockBytes"]
-            assert textures[slots[lines["slot"]]["texture"]]["copied"]
+    check_blocks(got["draws"], textures, slots, limits["copiedBlockBytes"])
     sizes = got["sizes"]
     assert sizes["batch"] % 8 == sizes["stage"] % 8 == 0
     assert sizes["batch"] >= rows["batch"]
     assert sizes["ring"] == math.ceil(rows["train"] / rows["batch"])
+
+
+def check_blocks(draws: list[Any], textures: list[Any], slots: list[Any], block_bytes: int) -> None:
+    """What a draw takes from its parts of the buffer was arranged there for it, and copied, and nobody has copied anything else there since."""
+    arranged: dict[tuple[int, int], Any] = {}  # what drew the lines of a texture, by where they begin
+    buffer: dict[tuple[int, int], Any] = {}  # of them, what a copy has brought there with that pitch
+    for draw in draws:
+        (write, *_) = draw["writes"]
+        slot = slots[write["slots"][0]]
+        if draw["shader"].startswith("arrange"):
+            arranged[slot["texture"], draw["y"]] = draw
+        if copied := draw["fills"]:
+            assert copied["slot"] == write["slots"][0] and textures[slot["texture"]]["copied"]
+            assert draw["y"] == slot["y"] == 0 and draw["height"] <= copied["height"]
+            assert copied["height"] <= textures[slot["texture"]]["height"]
+            for (texture, y), other in arranged.items():
+                if texture == slot["texture"] and y < copied["height"]:
+                    assert y + other["height"] <= copied["height"] and other["width"] <= copied["width"]
+                    buffer[texture, y] = other | {"pitch": copied["width"]}
+        if parts := draw["uniform"]:
+            home = textures[slots[parts["slot"]]["texture"]]
+            source = buffer[slots[parts["slot"]]["texture"], parts["y"]]
+            columns = draw["shader"] == "affine_grad_weights.frag.glsl"
+            assert source["shader"] == ("arrange_columns.frag.glsl" if columns else "arrange.frag.glsl")
+            assert draw["takes"] in (None, source["reads"][0][0])
+            assert home["copied"] and source["pitch"] == parts["pitch"] <= home["width"]
+            assert parts["perLine"] * parts["texels"] <= parts["pitch"]
+            assert source["height"] == math.ceil(parts["groups"] / parts["perLine"])
+            assert draw["height"] == 2 * parts["groups"]
+            assert 16 * parts["pitch"] % 256 == 16 * parts["texels"] % 256 == 0
+            assert 16 * parts["texels"] <= block_bytes
 
 
 def check_reads(draws: list[dict[str, Any]], slots: list[dict[str, Any]]) -> None:

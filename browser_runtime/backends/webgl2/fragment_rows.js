@@ -16,11 +16,14 @@ import { ROW_ALIGNMENT } from "./layout.js";
  * `slots`: batches in flight whose row losses are kept until one draw sums them all. `regions`: which parameters
  * share textures, so that their updates are one render pass: those whose update writes so many `texels` at most, states included; `alike`:
  * whether parameters of the same shape do too, whose draws have programs in common where each has its own texture.
+ * `sums`: the logits of a softmax, which is read in few places, are sums of parts where they have fewer than `fragments`: so many `texels` of a row each at
+ * least, and `most` parts.
  * `uniform`: from how many products on a dense layer's rows come from a uniform block, where they and the results have so many `texels` a row at least.
  * `gated`: from how many products on a gradient that may be is stored as gates.
  * `computed`: from how many products on a dense layer's operand is computed from the `inputs` of the layer before, if it has no more.
  * @typedef {{activation: RowsChoice, weight: number, gradient: number, samples?: SamplesChoice, texels?: number|{single: number, several: number}, slots?: number,
  *   parts?: {fragments: number, turns: number, samples: number, least: number, most: number}, regions?: {texels: number, alike: boolean},
+ *   sums?: {fragments: number, texels: number, most: number},
  *   uniform?: {products: number, texels: number}, gated?: {products: number},
  *   computed?: {products: number, inputs: number}}} RowsWanted
  */
@@ -39,7 +42,7 @@ export const ROWS = {
   software: { activation: 4, weight: 4, gradient: 8, samples: { few: 1, usual: 4 }, texels: 1, slots: 32, regions: { texels: 17_500, alike: false } },
   gpu: {
     activation: { few: 1, usual: 4, many: 8 }, weight: 4, gradient: 8, samples: 16, texels: { single: 8, several: 2 }, slots: 64, regions: { texels: 17_500, alike: true },
-    parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, uniform: { products: 2 ** 23, texels: 96 },
+    parts: { fragments: 512, turns: 40_960, samples: 64, least: 8, most: 32 }, sums: { fragments: 512, texels: 16, most: 8 }, uniform: { products: 2 ** 23, texels: 96 },
     gated: { products: 2 ** 23 }, computed: { products: 2 ** 23, inputs: 4 },
   },
 };
@@ -73,6 +76,17 @@ export function partsFor(choice, rows, fragments) {
   if (!choice || fragments >= choice.fragments || rows * (fragments + WAITING_FRAGMENTS) < choice.turns) return 1;
   const parts = Math.min(choice.most, Math.floor(rows / choice.samples));
   return parts < choice.least ? 1 : parts;
+}
+
+/**
+ * Into how many parts a sum over the texels of a row is split, all of one length: its few fragments would wait for their fetches one after the other.
+ * @param {RowsWanted["sums"]} choice @param {number} texels @param {number} fragments @returns {number} a power of two
+ */
+export function sumPartsFor(choice, texels, fragments) {
+  if (!choice || fragments >= choice.fragments) return 1;
+  let parts = 1;
+  while (parts * 2 <= choice.most && texels % (parts * 2) === 0 && texels / (parts * 2) >= choice.texels) parts *= 2;
+  return parts;
 }
 
 /** @param {SamplesChoice|undefined} choice as many as a batch is aligned to where left out @param {number} turns of all fragments, over all samples @returns {number} samples at once */

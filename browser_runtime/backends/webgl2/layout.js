@@ -32,6 +32,7 @@
  * @property {boolean} folded
  * @property {boolean} spread
  * @property {1|2} lines of a plain texture that a row group covers: two where it lies in quads
+ * @property {number} [parts] whose sum it is, one behind the other, where it is more than one: who reads it adds them
  */
 
 /** Bytes of textures for the data set and an epoch of it; a larger one is streamed. WebGL does not tell how much memory there is. */
@@ -143,6 +144,9 @@ export function sizeAbove({ width, height }, below) {
   return { width: wide, height: height + filled(below, wide).height };
 }
 
+/** Row groups of one part. @param {Layout} layout */
+export const groupsOfPart = ({ groups, parts = 1 }) => groups / parts;
+
 /** Of a texture in which regions of these sizes lie one below the other. @param {{width: number, height: number}[]} sizes */
 export const stackedSize = (sizes) => ({
   width: Math.max(...sizes.map(({ width }) => width)),
@@ -224,9 +228,14 @@ export function pack(layout, data, bias, texture) {
  * @returns {{data: Float32Array, bias: Float32Array|null}}
  */
 export function unpack(layout, texels, texture) {
-  const { rows, columns, biasRow } = layout;
+  const { rows, columns, biasRow, parts = 1, texelsPerRow } = layout;
   const data = new Float32Array(rows * columns);
-  eachRun(layout, texture, (at, count, value) => data.set(texels.subarray(at, at + count), value));
+  // Lines or texels from a part to the next one, as floats.
+  const step = groupsOfPart(layout) * (layout.folded ? texelsPerRow : layout.lines * texture.width) * (texture.lanes ?? 4);
+  eachRun(layout, texture, (at, count, value) => {
+    data.set(texels.subarray(at, at + count), value);
+    for (let part = 1; part < parts; part++) for (let c = 0; c < count; c++) data[value + c] += texels[at + part * step + c];
+  });
   if (biasRow < 0) return { data, bias: null };
   const { lanes = 4 } = texture;
   const bias = Float32Array.from({ length: columns }, (_, c) => texels[texelOf(layout, texture, biasRow, Math.floor(c / lanes)) * lanes + (c % lanes)]);

@@ -1,10 +1,11 @@
 // Lowering: one phase of a plan on one device: where its tensors lie, and what its kernels ask for to make their draws.
 import { belowResults } from "./computed_operands.js";
 import { makeDraw } from "./draw.js";
-import { rowsFor } from "./fragment_rows.js";
+import { rowsFor, sumPartsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
+import { isOneDraw } from "./kernels/loss.js";
 import { gatherDraws } from "./order.js";
-import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
+import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutInParts, layoutOf, matrixOf, rowsPerFragment, texelsOf, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
 import { columnsPartOf, MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
@@ -130,7 +131,7 @@ export class Lowering {
       }
       const wish = rowsFor(wanted.activation, batchRows, texelsPerRow);
       const layers = rowsPerFragment(beside || loopsLong(wish) ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      const layout = layoutOf({ rows: batchRows, ...columns, layers }, maxSize);
+      const layout = this.inParts(name, layoutOf({ rows: batchRows, ...columns, layers }, maxSize));
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else {
         const gradient = gradients.get(name);
@@ -149,6 +150,17 @@ export class Lowering {
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
+  }
+
+  /** The layout of what may be the sum of parts: logits that only a softmax's loss and gradient read, in one draw. @param {string} name @param {Layout} layout of one */
+  inParts(name, layout) {
+    const { groups } = this.phase;
+    const maker = groups.find(({ outputs }) => Object.values(outputs).includes(name));
+    const readers = groups.filter(({ inputs }) => Object.values(inputs).includes(name));
+    if (maker?.kernel !== "affine" || maker.ops.length > 1 || readers.length !== 1 || !isOneDraw(readers[0], layout)) return layout;
+    const texels = texelsOf(tensorOf(this.phase, maker.ops[0].inputs.x).shape);
+    const parts = sumPartsFor(this.wanted.sums, texels, layout.texels);
+    return parts === 1 ? layout : { ...layoutInParts(layout, parts, this.arena.maxSize), parts };
   }
 
   /** @param {string} name of a gradient @param {Layout} layout that it would have */

@@ -1,6 +1,7 @@
 // Shader source: turns a kernel file into the text that the driver compiles. Pure text, no GL.
 // `#include "lib/x.glsl"` brings each file once; what a kernel may know of its tensors is declared from their layouts.
 import { EngineError } from "../../errors.js";
+import { groupsOfPart } from "./layout.js";
 
 /** @import { Layout, Numbers } from "./layout.js" */
 
@@ -157,7 +158,7 @@ const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns
 const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, uniform.layout), `#define UNIFORM_COLUMNS ${uniform.layout.texelsPerRow}`] : []);
 
 /**
- * NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base. For loops, the same in three parts, so that each is
+ * NAME_fetch(layer, base, n): column texel n of a row that has the given layer and base, the sum of its parts. For loops, the same in three parts, so that each is
  * done once: NAME_row(row) and NAME_column(n) give a NAME_Row and a NAME_Column, and NAME_at(row, column) of two variables the texel;
  * NAME_rowAt(m, j) is row m + j where m is a multiple of 16.
  * @param {Read} read @param {Dialect} dialect @returns {string[]} */
@@ -179,13 +180,16 @@ function readText({ name, sampler: owner = name, layout, width, height, region =
   const typed = numbers === "float" && format === "rgba32ui" ? `uintBitsToFloat(${texel})` : texel;
   const vector = { float: "vec4", int: "ivec4", uint: "uvec4" }[numbers];
   const value = lanes === 1 ? `${vector}(${typed}, 0, 0, 0)` : typed;
+  const { parts = 1 } = layout;
+  const part = Array.from({ length: parts }, (_, i) => `${name}_part(layer, base + ${i * groupsOfPart(layout) * stride}, n)`);
   return [
     ...(owner === name ? [`uniform ${sampler} u${name};`] : []),
     ...sizesText(name, layout),
     `#define ${name}_layer(row) (${spread ? "((row) & 3) | ((row) >> 2 & 4)" : `(row) & ${layers - 1}`})`,
     `#define ${name}_group(group) ((group)${stride === 1 ? "" : ` * ${stride}`}${origin === 0 ? "" : ` + ${origin}`})`,
     `#define ${name}_base(row) ${name}_group(${spread ? "((row) >> 5 << 2) | ((row) >> 2 & 3)" : `((row)${fed ? " + uFirstRow" : ""}) >> ${log2(layers)}`})`,
-    `${vector} ${name}_fetch(int layer, int base, int n) { ${at} return ${value}; }`,
+    `${vector} ${name}_${parts === 1 ? "fetch" : "part"}(int layer, int base, int n) { ${at} return ${value}; }`,
+    ...(parts === 1 ? [] : [`${vector} ${name}_fetch(int layer, int base, int n) { return ${part.join(" + ")}; }`]),
     `#define ${name}_Row ivec2`,
     `#define ${name}_Column int`,
     `#define ${name}_row(row) ivec2(${name}_layer(row), ${name}_base(row))`,

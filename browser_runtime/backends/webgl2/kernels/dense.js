@@ -1,7 +1,7 @@
 // Matrix products of dense layers.
 import { COMPUTED_TEXELS } from "../computed_operands.js";
 import { samplesFor, texelsFor } from "../fragment_rows.js";
-import { ceilDiv, ROW_ALIGNMENT, roundUp } from "../layout.js";
+import { ceilDiv, groupsOfPart, ROW_ALIGNMENT, roundUp } from "../layout.js";
 import { partsOf, storedGradient } from "../stored_gradients.js";
 import { UNIFORM_TEXELS } from "../uniform_rows.js";
 import { ACTIVATIONS, atOnce, BLOCK, find, MAX_TRIPS, ROW_LANES, slopeSource, texelsAtOnce } from "./common.js";
@@ -30,9 +30,10 @@ function overSamples({ batchRows, wanted }, reads, { groups, texelsPerRow }, par
 
 /**
  * How many texels of an operand's rows are taken at once; what few columns read and compute takes registers enough.
- * @param {Lowering} lowering @param {KernelRead} operand @param {Layout} domain
+ * @param {Lowering} lowering @param {KernelRead} operand @param {Layout} domain @param {number} [parts] of a row
  */
-const textureTexels = ({ wanted }, { place, computed }, { layers }) => texelsAtOnce(texelsFor(wanted.texels, layers), computed ? 1 : place.layout.texelsPerRow);
+const textureTexels = ({ wanted }, { place, computed }, { layers }, parts = 1) =>
+  texelsAtOnce(texelsFor(wanted.texels, layers), computed ? 1 : place.layout.texelsPerRow / parts);
 
 /**
  * A product of the batch's rows with weights: one draw, or where they come from a uniform block one that arranges them and one for each row group.
@@ -43,7 +44,9 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
   const domain = lowering.layout(result);
   if (!lowering.uniform.has(result)) {
     const operand = lowering.read(alias, name);
-    return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain) }, reads: [operand, ...reads], domain })];
+    const split = domain.parts ?? 1;
+    const shared = split > 1 && { SPLITS: split, SPLIT_GROUPS: groupsOfPart(domain) };
+    return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain, split), ...shared }, reads: [operand, ...reads], domain })];
   }
   const layout = lowering.layout(name);
   const { draws, parts: uniform } = lowering.arrange(name, result);

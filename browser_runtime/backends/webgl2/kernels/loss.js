@@ -16,6 +16,10 @@ const TEXELS_AT_ONCE = 8;
 /** Texels of a row up to which each column's fragment reads the whole row, rather than a draw of its own once. */
 const SHORT_ROW = 8;
 
+/** Whether a group makes the loss of a softmax and its gradient in one draw. @param {import("../../../plan/fuse.js").Group} group @param {Layout} logits */
+export const isOneDraw = (group, { texelsPerRow }) =>
+  group.kernel === "loss" && find(group, "loss").attrs.fn === "softmax_cross_entropy" && find(group, "loss_grad") !== undefined && texelsPerRow <= SHORT_ROW;
+
 /** What a group's loss adds to a kernel. @param {Lowering} lowering @param {any} group @param {Layout} domain */
 export function lossParts(lowering, group, domain) {
   const loss = find(group, "loss");
@@ -59,7 +63,7 @@ export const kernels = {
     const { texelsPerRow } = logits.place.layout;
     const trips = 6 * texelsPerRow;
     const grad = find(group, "loss_grad");
-    if (grad && texelsPerRow <= SHORT_ROW) {
+    if (isOneDraw(group, logits.place.layout)) {
       const domain = lowering.lossDomain(z);
       const { defines, reads, writes } = lossParts(lowering, group, domain);
       return [lowering.draw("softmax_cross_entropy", { trips: 4 * trips, defines: { BLOCK, ...defines }, reads: [logits, ...reads], writes, domain })];
