@@ -55,6 +55,8 @@ _PATCH_BYTES = 1 << 28  # of what the windows of all convolutions hold
 _SMALL_BYTES = 64 << 10  # of a tensor that may live up to the end of a step
 _REGION_TEXELS = 17_500  # of weights and states that may share a texture
 _MOST_WASTE = 1.5  # times as large as their own would be
+_MOST_WASTE_BELOW = 1.25  # the same of a gradient and what lies below it
+_SUM_PARTS = 8  # of logits on a GPU, at most
 MAX_HELD_BYTES = 1 << 32
 """Of the numbers of a data set that is streamed: the page holds them outside of textures."""
 
@@ -149,8 +151,14 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     total += 2 * (1 + sizes.states) * (sum(held[layer.index] for layer in weights) + int(wasted))
     if sizes.accumulates:
         total += 2 * sum(_weights(layer, _LAYERS) for layer in weights)
-    # Gradients that can't be fused into the update are stored, a convolution's in parts.
-    total += sum(_weights(layer, 8) for layer in weights)
+    # Gradients that can't be fused into the update are stored, a convolution's in parts. One may lie below the gradient of the layer's input.
+    stored = {layer.index: _weights(layer, 8, quads=_in_quads(layer, batch, renderer)) for layer in weights}
+    total += sum(stored.values())
+    below = [layer for layer in weights if layer.is_dense and layer.trained]
+    beside = sum(
+        stored[layer.index] + _tensor(batch, _round_up(texels(layer.input), QUAD)) for layer in below
+    )
+    total += int((_MOST_WASTE_BELOW - 1) * beside)
     if renderer.gates:
         total += gated_bytes(sizes.layers, batch)
     patches = _patches(sizes.layers, batch, stage, renderer)
@@ -182,7 +190,7 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
         sizes.layers, batch, renderer.block_bytes, gated=frozenset(layer.index for layer in gated)
     )
     staged = uniform_rows(sizes.layers, stage, renderer.block_bytes, training=uniform)
-    total += arranged_bytes([uniform, staged])
+    total += arranged_bytes([uniform, staged], sizes.layers)
     quad_widths = uniform.widths
     total += sum(_tensor(batch, _in_lines(columns, quad_widths)) for columns in kept)
     # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
@@ -194,6 +202,8 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
+    if sizes.softmax and renderer.gates and batch * columns < _FEW_FRAGMENTS:
+        total += _folded(_SUM_PARTS * batch * columns, 1, _TEXEL_BYTES)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
     passes = min(_MAX_SLOTS, max(1, math.ceil(sizes.validation_rows / stage)))
     few, usual, _ = renderer.rows
@@ -303,14 +313,19 @@ def _tensor(rows: int, texels_per_row: int, layers: int = _LAYERS, texel_bytes: 
     return _folded(math.ceil(rows / layers) * texels_per_row, layers, texel_bytes)
 
 
-def _weights(layer: LayerShape, layers: int, multiple: int = 1) -> int:
+def _in_quads(layer: LayerShape, batch: int, renderer: _Renderer) -> bool:
+    """Whether the stored gradient of a layer's weights may take columns of the batch from uniform blocks."""
+    return bool(renderer.block_bytes) and is_large(layer, batch)
+
+
+def _weights(layer: LayerShape, layers: int, multiple: int = 1, *, quads: bool = False) -> int:
     """Bytes of a layer's weights: each block starts on a multiple of 4 rows, the bias in a group of its own.
 
-    `multiple`: of their rows, the bias not counted.
+    `multiple`: of their rows, the bias not counted. `quads`: whether a row has whole quads.
     """
     blocks, rows, columns = layer.weights or (0, 0, 0)
     bias_row = _round_up(blocks * _round_up(rows, 4), max(layers, multiple))
-    return _tensor(bias_row + 1, math.ceil(columns / 4), layers)
+    return _tensor(bias_row + 1, _round_up(math.ceil(columns / 4), QUAD if quads else 1), layers)
 
 
 def _is_small(layer: LayerShape, outputs: int) -> bool:

@@ -19,6 +19,8 @@ LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
 """The least that a GPU has, and what is taken at most."""
 _ALIGNMENT_BYTES = 256
 _TEXEL_BYTES = 16
+_SAMPLE_BYTES = 2 * _TEXEL_BYTES
+"""Of a sample in the part of the buffer that a weight gradient's row group takes: 8 columns."""
 MOST_ROWS = 8192
 """Of a batch."""
 SPREAD_ROWS = 32
@@ -65,10 +67,23 @@ def uniform_rows(
     return UniformRows(rows, frozenset(made for made, _ in taken), max(part for _, part in taken))
 
 
-def arranged_bytes(phases: Sequence[UniformRows]) -> int:
-    """Of the texture in which all of them arrange the rows, and of the buffer beside it."""
+def arranged_bytes(phases: Sequence[UniformRows], layers: Sequence[LayerShape]) -> int:
+    """Of the texture in which all of them arrange the rows, and of the buffer beside it.
+
+    The first is training, which arranges columns besides, for weight gradients of `layers` whose inputs have none.
+    """
+    width = max(phase.part for phase in phases)
     groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
-    return 2 * groups * max(phase.part for phase in phases)
+    training = phases[0]
+    part = _SAMPLE_BYTES * training.rows
+    if not training.part or part > training.part:
+        return 2 * groups * width
+    lines = sum(
+        math.ceil(_weight_groups(layer) / (width // part))
+        for layer in layers
+        if is_large(layer, training.rows) and not layer.trained
+    )
+    return 2 * max(groups, training.rows // ROWS + lines) * width
 
 
 def _are_many(rows: int, read: Shape, made: Shape) -> bool:
@@ -76,6 +91,12 @@ def _are_many(rows: int, read: Shape, made: Shape) -> bool:
     return (
         rows * math.prod(read) * math.prod(made) >= _PRODUCTS and min(texels(read), texels(made)) >= _TEXELS
     )
+
+
+def _weight_groups(layer: LayerShape) -> int:
+    """Of 8 rows of weights; the bias has one of its own."""
+    blocks, rows, _ = layer.weights or (0, 0, 0)
+    return math.ceil(blocks * 4 * math.ceil(rows / 4) / ROWS) + 1
 
 
 def _part(texels_per_row: int) -> int:

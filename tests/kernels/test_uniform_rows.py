@@ -1,4 +1,4 @@
-"""Products of dense layers that take rows from uniform blocks: kernels against float64, whole runs, what a step costs and leaves."""
+"""Products of dense layers that take rows, or columns, from uniform blocks: kernels against float64, whole runs, what a step costs and leaves."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ LARGE = {"rows": ROWS | {"uniform": {"products": 2**23, "texels": 96}}}
 EVERY = {"rows": ROWS | {"uniform": {"products": 0, "texels": 1}}}
 """All products whose rows fit a block, however small."""
 FORWARD, BACKWARD = "arrange.frag.glsl+affine.frag.glsl", "arrange.frag.glsl+affine_grad_input.frag.glsl"
+GRADIENT = "affine_grad_weights.frag.glsl+update.frag.glsl"
 FORMATS = [
     {"format": storage, "fetch": fetch} for storage in ("rgba32f", "rgba32ui") for fetch in ("texture", "texelFetch")
 ]  # fmt: skip
@@ -154,6 +155,60 @@ def test_few_render_targets_take_textures(browser_page: BrowserPage, targets: in
     assert not {FORWARD, BACKWARD} & kernels
 
 
+def arranges_columns(kernels: set[str]) -> int:
+    """How many gradients are made from columns that one product arranges beside its rows."""
+    return max(kernel.count("arrange_columns") for kernel in kernels)
+
+
+@pytest.mark.parametrize("device", FORMATS, ids=lambda device: "-".join(device.values()))
+@pytest.mark.parametrize(
+    ("sizes", "rows", "batch_size"),
+    [
+        ((100, 412, 6), 37, 20),  # rows that leave 4 and 12 of 16
+        ((137, 413, 33, 6), 48, 48),  # columns that leave lanes, parts of texels and of quads; groups that leave parts of lines
+        ((64, 640, 640, 9), 96, 64),  # nothing left over
+        ((300, 200, 6), 600, 300),  # samples in two blocks
+    ],
+)  # fmt: skip
+def test_gradients_of_first_layers(
+    browser_page: BrowserPage, can: bool, sizes: tuple[int, ...], rows: int, batch_size: int, device: dict[str, str]
+):  # fmt: skip
+    """Stored, as it saves so many fetches; the last batch is short."""
+    net: dict[str, Any] = {"batch_size": batch_size, "batch": (rows - 1) // batch_size, "optimizer": "adam"}
+    kernels = check(browser_page, sizes, rows, "softmax_cross_entropy", device=EVERY | device, **net)
+    assert GRADIENT in kernels
+    assert arranges_columns(kernels) == can
+
+
+@pytest.mark.parametrize("bias", [True, False], ids=["biased", "unbiased"])
+def test_two_gradients_from_the_same_columns(browser_page: BrowserPage, can: bool, bias: bool):
+    """Both layers read the input; each has lines of its own beside the buffer."""
+    layers = [
+        dense(412, "tanh", use_bias=bias),
+        dense(412, inputs=["input"], use_bias=bias),
+        multiply("dense_1", "dense_2"),
+        dense(6),
+    ]
+    net: dict[str, Any] = {"batch_size": 20, "batch": 1, "optimizer": "adam"}
+    kernels = check_graph(browser_page, ((100,), layers), 37, device=EVERY, **net)
+    assert arranges_columns(kernels) == 2 * can
+
+
+@pytest.mark.parametrize("samples", [1, 4, 16])
+def test_gradients_that_take_any_samples_at_once(browser_page: BrowserPage, can: bool, samples: int):
+    """As on GPUs, 16; the fewest are the 8 rows of a group."""
+    device = {"rows": EVERY["rows"] | {"samples": samples}}
+    kernels = check(browser_page, (100, 412, 6), 40, "softmax_cross_entropy", device=device, optimizer="adam")
+    assert arranges_columns(kernels) == can
+
+
+def test_gradients_that_are_clipped_take_textures(browser_page: BrowserPage):
+    """By their norm: they are stored as other readers want them."""
+    net: dict[str, Any] = {"optimizer": "adam", "clip": {"global_norm": 0.01}}
+    kernels = check(browser_page, (100, 412, 6), 40, "softmax_cross_entropy", device=EVERY, **net)
+    assert arranges_columns(kernels) == 0
+
+
 WIDTH = st.one_of(st.integers(1, 70), st.sampled_from([127, 128, 129, 255, 256, 257, 260, 513]))
 MANY_NETS = settings(
     max_examples=100,
@@ -247,8 +302,8 @@ def test_training_evaluation_and_prediction_share_the_buffer(browser_page: Brows
 
 def test_the_precision_report_knows_them(browser_page: BrowserPage):
     """Every operator against the engine's own reference, though what it writes lies in quads."""
-    spec = mlp((30, 64, 70, 5), "softmax_cross_entropy", optimizer="adam", steps=3, batch_size=24)
-    x, y = data_for(50, 30, 5, "softmax_cross_entropy")
+    spec = mlp((100, 412, 70, 5), "softmax_cross_entropy", optimizer="adam", steps=3, batch_size=24)
+    x, y = data_for(50, 100, 5, "softmax_cross_entropy")
     check_report(browser_page, spec, x, y, EVERY)
 
 

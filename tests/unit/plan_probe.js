@@ -47,7 +47,7 @@ export function lowered(spec, labels, limits, rows) {
     draws: Object.entries(all).flatMap(([phase, list]) =>
       list.flat().map(({ source, reads, writes, y, width, height, fills = null, uniform = null }) => ({
         phase, shader: source.shader, y, width, height, domain: source.domain, fills, uniform: uniform && partsOf(uniform),
-        takes: phase === "train" && uniform ? slotOf(places, uniform) : null,
+        splits: source.defines.SPLITS ?? 0, takes: phase === "train" && uniform ? slotOf(places, uniform) : null,
         reads: reads.map(({ slots }) => slots), computed: source.computed.map(({ name }) => name),
         lines: source.reads.map(({ name, sampler = name, layout, region = { y: 0, width: 0 } }) => ({
           slot: reads.find((read) => read.name === sampler)?.slots[0], y: region.y, height: filled(layout, region.width).height,

@@ -21,6 +21,7 @@ SAME = {
     "_SMALL_BYTES": "lower.js SMALL_BYTES",
     "_TEXELS_OF_PART": "lower.js TEXELS_OF_PART",
     "_MOST_WASTE": "regions.js MOST_WASTE",
+    "_MOST_WASTE_BELOW": "stored_gradients.js MOST_WASTE",
     "_PATCH_BYTES": "convolution.js PATCH_BYTES",
     "_MAX_TRIPS": "kernels/common.js MAX_TRIPS",
     "_SHORT_ROW": "kernels/loss.js SHORT_ROW",
@@ -69,6 +70,15 @@ def test_from_when_on_products_take_uniform_blocks():
     assert (1 << int(found[0]), int(found[1])) == (uniform_rows._PRODUCTS, uniform_rows._TEXELS)  # pyright: ignore[reportPrivateUsage]
 
 
+def test_parts_of_logits():
+    """On GPUs alone, of few fragments."""
+    (found,) = re.findall(
+        r"sums: \{ fragments: (\d+), texels: \d+, most: (\d+) \}", (WEBGL2 / "fragment_rows.js").read_text()
+    )
+    ours = (memory._FEW_FRAGMENTS, memory._SUM_PARTS)  # pyright: ignore[reportPrivateUsage]
+    assert ours == tuple(map(int, found))
+
+
 def test_from_when_on_gradients_may_be_gated():
     """On GPUs alone; rows of a texel of gates."""
     text = (WEBGL2 / "fragment_rows.js").read_text()
@@ -84,7 +94,7 @@ def test_regions_slots_and_rows_are_those_of_fragment_rows():
     texels = {int(n.replace("_", "")) for n in re.findall(r"regions: \{ texels: ([\d_]+)", text)}
     rows = re.search(r"activation: \{ few: (\d), usual: (\d), many: (\d) \}", text)
     assert rows
-    parts = re.search(r"parts: \{ fragments: (\d+), .* samples: (\d+), .* most: (\d+) \}", text)
+    parts = re.search(r"parts: \{ fragments: (\d+), [^}]* samples: (\d+), [^}]* most: (\d+) \}", text)
     assert parts
     assert tuple(map(int, parts.groups())) == memory._BATCH_PARTS  # pyright: ignore[reportPrivateUsage]
     software, gpu, *_ = memory._RENDERERS  # pyright: ignore[reportPrivateUsage]

@@ -264,7 +264,10 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
         assert all(slot[of] == texture[of] for of in ("layers", "lanes", "numbers"))
     within = set[int]()  # slots whose lines are also those of another, whose tensors leave them below
     for one, other in combinations(range(len(slots)), 2):
-        if slots[one]["texture"] == slots[other]["texture"]:
+        # Of the lines beside a buffer each phase takes as many as it needs: check_blocks.
+        if slots[one]["texture"] == slots[other]["texture"] and not textures[slots[one]["texture"]].get(
+            "copied"
+        ):
             above, below = sorted((one, other), key=lambda i: slots[i]["y"])
             if slots[above]["y"] + slots[above]["height"] > slots[below]["y"]:
                 within.add(below)
@@ -312,6 +315,10 @@ def check_blocks(draws: list[Any], textures: list[Any], slots: list[Any], block_
         (write, *_) = draw["writes"]
         slot = slots[write["slots"][0]]
         if draw["shader"].startswith("arrange"):
+            end = draw["y"] + draw["height"]
+            for texture, y in [*arranged]:
+                if texture == slot["texture"] and y < end and draw["y"] < y + arranged[texture, y]["height"]:
+                    del arranged[texture, y]
             arranged[slot["texture"], draw["y"]] = draw
         if copied := draw["fills"]:
             assert copied["slot"] == write["slots"][0] and textures[slot["texture"]]["copied"]
@@ -381,11 +388,12 @@ def order_of(
     return order, [names for names in homes.values() if len(names) > 1]
 
 
-def uniform_draws(sizes: tuple[int, ...], rows: int, **limits: Any) -> list[str]:
-    """Which draws of a step take rows from uniform blocks on a GPU, by what they compute."""
+def uniform_draws(sizes: tuple[int, ...], rows: int, optimizer: str = "sgd", **limits: Any) -> list[str]:
+    """Which draws of a step take rows or columns from uniform blocks on a GPU, by what they compute."""
     device = DESKTOP | {"software": False, "copiedBlockBytes": 65_536} | limits
     data = {"total": rows, "train": rows, "validation": 0, "batch": rows}
-    got = call(PROBE, "lowered", mlp(sizes, "softmax_cross_entropy"), "values", device, data)
+    spec = mlp(sizes, "softmax_cross_entropy", optimizer=optimizer)
+    got = call(PROBE, "lowered", spec, "values", device, data)
     return [d["shader"].partition(".")[0] for d in got["draws"] if d["uniform"] and d["phase"] == "train"]
 
 
@@ -423,6 +431,58 @@ def test_large_products_take_rows_from_uniform_blocks(
 ):
     """On GPUs, where they fit; all others take textures."""
     assert uniform_draws(sizes, rows, **limits) == draws
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "optimizer", "gradients"),
+    [
+        (
+            (784, 512, 512, 10),
+            128,
+            "adam",
+            1,
+        ),  # the first layer's: the others lie below the gradient of their inputs
+        ((784, 512, 512, 10), 128, "sgd", 0),  # updated by the fragments that make it
+        ((784, 512, 10), 32, "adam", 1),
+        ((784, 512, 10), 16, "adam", 0),  # 2^22 products and a half
+        ((384, 768, 10), 384, "adam", 1),  # parts as long as those of the rows
+        ((384, 768, 10), 400, "adam", 0),
+    ],
+)
+def test_large_gradients_take_columns_from_uniform_blocks(
+    sizes: tuple[int, ...], rows: int, optimizer: str, gradients: int
+):
+    """Those that are stored in a draw of their own, arranged in the pass that arranges rows."""
+    draws = uniform_draws(sizes, rows, optimizer)
+    assert draws.count("affine_grad_weights") == gradients
+    assert draws.count("affine") >= 1 or gradients == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "loss", "limits", "parts"),
+    [
+        ((64, 512, 10), 128, "softmax_cross_entropy", {}, 8),
+        ((64, 256, 10), 128, "softmax_cross_entropy", {}, 4),  # 16 texels each
+        ((64, 136, 10), 128, "softmax_cross_entropy", {}, 2),  # 17: nothing left over
+        ((64, 120, 10), 128, "softmax_cross_entropy", {}, 1),
+        ((64, 512, 12), 160, "softmax_cross_entropy", {}, 8),  # 480 fragments
+        ((64, 512, 12), 176, "softmax_cross_entropy", {}, 1),  # 528
+        ((64, 512, 33), 32, "softmax_cross_entropy", {}, 1),  # a row of 9 texels, which is read twice
+        ((64, 512, 10), 128, "mse", {}, 1),  # the loss is part of the product
+        ((64, 512, 10), 128, "softmax_cross_entropy", {"software": True}, 1),
+    ],
+)
+def test_few_logits_are_sums_of_parts(
+    sizes: tuple[int, ...], rows: int, loss: str, limits: dict[str, Any], parts: int
+):
+    """In training; evaluation and prediction have more rows, and read them where they like."""
+    device = DESKTOP | {"software": False} | limits
+    data = {"total": 1000, "train": 800, "validation": 200, "batch": rows}
+    got = call(PROBE, "lowered", mlp(sizes, loss), "values", device, data)
+    split = {
+        d["phase"]: d["splits"] for d in got["draws"] if d["shader"] == "affine.frag.glsl" and d["splits"]
+    }
+    assert split == ({"train": parts} if parts > 1 else {})
 
 
 @pytest.mark.parametrize(("batch", "lines"), [(32, 1), (128, 2)])
@@ -633,7 +693,8 @@ def test_what_shares_no_texture_keeps_its_place():
     assert order_of(alike, 64, software=True)[1] == [{"dense_1", "dense_4"}]
     large = (300, 300, 300, 1)
     order, shared = order_of(large, 16, software=False)
-    assert shared == []
+    assert shared == [{"dense_1", "dense_2"}]  # whose lines are of one length
+    assert order_of(large, 16, software=True)[1] == order_of((300, 300, 304, 1), 16, software=False)[1] == []
     assert order == [*HIDDEN, "d(dense_2.z)", "dense_3", "d(dense_1.z)", "dense_2", "dense_1"]
     # With Adam's states three times as much is written.
     sizes = (2, 256, 256, 1)
