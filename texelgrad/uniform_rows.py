@@ -70,7 +70,7 @@ def uniform_rows(
 def arranged_bytes(phases: Sequence[UniformRows], layers: Sequence[LayerShape]) -> int:
     """Of the texture in which all of them arrange the rows, and of the buffer beside it.
 
-    The first is training, which arranges columns besides, for weight gradients of `layers` whose inputs have none.
+    The first is training, which arranges columns besides, for weight gradients of `layers`.
     """
     width = max(phase.part for phase in phases)
     groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
@@ -81,7 +81,7 @@ def arranged_bytes(phases: Sequence[UniformRows], layers: Sequence[LayerShape]) 
     lines = sum(
         math.ceil(_weight_groups(layer) / (width // part))
         for layer in layers
-        if is_large(layer, training.rows) and not layer.trained
+        if is_large(layer, training.rows)
     )
     return 2 * max(groups, training.rows // ROWS + lines) * width
 

@@ -162,22 +162,22 @@ def arranges_columns(kernels: set[str]) -> int:
 
 @pytest.mark.parametrize("device", FORMATS, ids=lambda device: "-".join(device.values()))
 @pytest.mark.parametrize(
-    ("sizes", "rows", "batch_size"),
+    ("sizes", "rows", "batch_size", "gradients"),
     [
-        ((100, 412, 6), 37, 20),  # rows that leave 4 and 12 of 16
-        ((137, 413, 33, 6), 48, 48),  # columns that leave lanes, parts of texels and of quads; groups that leave parts of lines
-        ((64, 640, 640, 9), 96, 64),  # nothing left over
-        ((300, 200, 6), 600, 300),  # samples in two blocks
+        ((100, 412, 6), 37, 20, 1),  # rows that leave 4 and 12 of 16
+        ((137, 413, 33, 6), 48, 48, 1),  # columns that leave lanes, parts of texels and of quads; groups that leave parts of lines
+        ((64, 640, 640, 9), 96, 64, 2),  # nothing left over; the second one lies below the gradient of its input
+        ((300, 200, 6), 600, 300, 1),  # samples in two blocks
     ],
 )  # fmt: skip
-def test_gradients_of_first_layers(
-    browser_page: BrowserPage, can: bool, sizes: tuple[int, ...], rows: int, batch_size: int, device: dict[str, str]
+def test_gradients(
+    browser_page: BrowserPage, can: bool, sizes: tuple[int, ...], rows: int, batch_size: int, gradients: int, device: dict[str, str]
 ):  # fmt: skip
-    """Stored, as it saves so many fetches; the last batch is short."""
+    """Of layers in which it saves so many fetches that they are stored; the last batch is short."""
     net: dict[str, Any] = {"batch_size": batch_size, "batch": (rows - 1) // batch_size, "optimizer": "adam"}
     kernels = check(browser_page, sizes, rows, "softmax_cross_entropy", device=EVERY | device, **net)
     assert GRADIENT in kernels
-    assert arranges_columns(kernels) == can
+    assert arranges_columns(kernels) == gradients * can
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["biased", "unbiased"])

@@ -73,7 +73,7 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
 /** Whose columns they take, and the result of the last product before them that takes rows: all are arranged at once. @typedef {{x: string, beside: string}} UniformGradient */
 
 /**
- * Weight gradients that are large enough, of layers whose input has no gradient, with which they would be one render pass.
+ * Weight gradients that are large enough.
  * @param {Phase} phase @param {number} rows of a batch, aligned @param {Map<string, UniformProduct>} products that take rows so: what they write lies in quads
  * @param {RowsWanted} wanted
  * @returns {Map<string, UniformGradient>} by their names; one whose update ends its draw is made from textures all the same
@@ -88,7 +88,6 @@ export function uniformGradients({ groups, tensors, computed }, rows, products, 
   const found = new Map();
   groups.forEach(({ kernel, ops: [{ inputs, outputs }] }, i) => {
     if (!uniform || columnsPartOf(rows) > longest || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return;
-    if (groups.some((other) => other.kernel === "affine_grad_input" && other.ops[0].inputs.dy === inputs.dy)) return;
     const [x, dy] = [shapeOf(inputs.x), shapeOf(inputs.dy)];
     const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels && partOf(texelsOf(x)) <= longest;
     const maker = made.findIndex((names) => names.includes(inputs.x));
