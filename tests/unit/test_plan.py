@@ -321,12 +321,15 @@ def check_blocks(draws: list[Any], textures: list[Any], slots: list[Any], block_
                     del arranged[texture, y]
             arranged[slot["texture"], draw["y"]] = draw
         if copied := draw["fills"]:
-            assert copied["slot"] == write["slots"][0] and textures[slot["texture"]]["copied"]
-            assert draw["y"] == slot["y"] == 0 and draw["height"] <= copied["height"]
+            assert copied["slot"] == write["slots"][0]
+            assert textures[slot["texture"]]["copied"]
+            assert draw["y"] == slot["y"] == 0
+            assert draw["height"] <= copied["height"]
             assert copied["height"] <= textures[slot["texture"]]["height"]
             for (texture, y), other in arranged.items():
                 if texture == slot["texture"] and y < copied["height"]:
-                    assert y + other["height"] <= copied["height"] and other["width"] <= copied["width"]
+                    assert y + other["height"] <= copied["height"]
+                    assert other["width"] <= copied["width"]
                     buffer[texture, y] = other | {"pitch": copied["width"]}
         if parts := draw["uniform"]:
             home = textures[slots[parts["slot"]]["texture"]]
@@ -334,7 +337,8 @@ def check_blocks(draws: list[Any], textures: list[Any], slots: list[Any], block_
             columns = draw["shader"] == "affine_grad_weights.frag.glsl"
             assert source["shader"] == ("arrange_columns.frag.glsl" if columns else "arrange.frag.glsl")
             assert draw["takes"] in (None, source["reads"][0][0])
-            assert home["copied"] and source["pitch"] == parts["pitch"] <= home["width"]
+            assert home["copied"]
+            assert source["pitch"] == parts["pitch"] <= home["width"]
             assert parts["perLine"] * parts["texels"] <= parts["pitch"]
             assert source["height"] == math.ceil(parts["groups"] / parts["perLine"])
             assert draw["height"] == 2 * parts["groups"]
@@ -436,12 +440,7 @@ def test_large_products_take_rows_from_uniform_blocks(
 @pytest.mark.parametrize(
     ("sizes", "rows", "optimizer", "gradients"),
     [
-        (
-            (784, 512, 512, 10),
-            128,
-            "adam",
-            1,
-        ),  # the first layer's: the others lie below the gradient of their inputs
+        ((784, 512, 512, 10), 128, "adam", 2),
         ((784, 512, 512, 10), 128, "sgd", 0),  # updated by the fragments that make it
         ((784, 512, 10), 32, "adam", 1),
         ((784, 512, 10), 16, "adam", 0),  # 2^22 products and a half
@@ -452,7 +451,7 @@ def test_large_products_take_rows_from_uniform_blocks(
 def test_large_gradients_take_columns_from_uniform_blocks(
     sizes: tuple[int, ...], rows: int, optimizer: str, gradients: int
 ):
-    """Those that are stored in a draw of their own, arranged in the pass that arranges rows."""
+    """Those that are stored."""
     draws = uniform_draws(sizes, rows, optimizer)
     assert draws.count("affine_grad_weights") == gradients
     assert draws.count("affine") >= 1 or gradients == 0
