@@ -141,7 +141,9 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
         if sizes.states == 0 and renderer.block_bytes and is_large(layer, batch)
     }
     held = {
-        layer.index: _weights(layer, ROWS, SPREAD_ROWS) if layer.index in spread else _weights(layer, layers)
+        layer.index: _weights(layer, ROWS, SPREAD_ROWS, quads=True)
+        if layer.index in spread
+        else _weights(layer, layers)
         for layer in sizes.layers
     }
     total += sum(held[layer.index] for layer in sizes.layers if layer.weights and layer.frozen)

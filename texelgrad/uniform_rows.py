@@ -94,9 +94,9 @@ def _are_many(rows: int, read: Shape, made: Shape) -> bool:
 
 
 def _weight_groups(layer: LayerShape) -> int:
-    """Of 8 rows of weights; the bias has one of its own."""
+    """Of 8 rows of weights, which may be spread; the bias has one of its own."""
     blocks, rows, _ = layer.weights or (0, 0, 0)
-    return math.ceil(blocks * 4 * math.ceil(rows / 4) / ROWS) + 1
+    return SPREAD_ROWS // ROWS * math.ceil(blocks * 4 * math.ceil(rows / 4) / SPREAD_ROWS) + 1
 
 
 def _part(texels_per_row: int) -> int:

@@ -204,6 +204,9 @@ function eachRun(layout, texture, visit) {
   }
 }
 
+/** The place of a column's bias among the floats of the texture array. @param {Layout} layout @param {{width: number, height: number, lanes?: Lanes}} texture @param {number} column */
+const biasAt = (layout, { lanes = 4, ...texture }, column) => texelOf(layout, texture, layout.biasRow, Math.floor(column / lanes)) * lanes + (column % lanes);
+
 /**
  * Packs rows of a matrix into the texels of its layers.
  * @param {Layout} layout
@@ -218,7 +221,7 @@ export function pack(layout, data, bias, texture) {
   eachRun(layout, texture, (at, count, value) => {
     for (let c = 0; c < count; c++) out[at + c] = data[value + c];
   });
-  if (bias && layout.biasRow >= 0) out.set(bias, texelOf(layout, texture, layout.biasRow) * lanes);
+  if (bias && layout.biasRow >= 0) for (let c = 0; c < layout.columns; c++) out[biasAt(layout, texture, c)] = bias[c];
   return out;
 }
 
@@ -236,10 +239,7 @@ export function unpack(layout, texels, texture) {
     data.set(texels.subarray(at, at + count), value);
     for (let part = 1; part < parts; part++) for (let c = 0; c < count; c++) data[value + c] += texels[at + part * step + c];
   });
-  if (biasRow < 0) return { data, bias: null };
-  const { lanes = 4 } = texture;
-  const bias = Float32Array.from({ length: columns }, (_, c) => texels[texelOf(layout, texture, biasRow, Math.floor(c / lanes)) * lanes + (c % lanes)]);
-  return { data, bias };
+  return { data, bias: biasRow < 0 ? null : Float32Array.from({ length: columns }, (_, c) => texels[biasAt(layout, texture, c)]) };
 }
 
 /** Rows of a texel of gates: bit 4 i + c is that of row i and column c. */

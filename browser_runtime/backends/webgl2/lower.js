@@ -141,8 +141,8 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   }
   const gatedNames = gatedGradients(plan.phases.train, batch, wanted, limits);
   const uniform = uniformProducts(plan.phases.train, batch, wanted, limits, gatedNames);
-  const gradients = uniformGradients(plan.phases.train, batch, uniform, wanted);
-  const textures = parameterTextures(plan, limits, wanted, outputs, uniformWeights(plan.phases.train, uniform));
+  const inQuads = new Set([...uniformGradients(plan.phases.train, batch, uniform, wanted).values()].flatMap(({ w }) => w ?? []));
+  const textures = parameterTextures(plan, limits, wanted, outputs, uniformWeights(plan.phases.train, uniform), inQuads);
   for (const members of textures) {
     const stack = (/** @type {string} */ state) => arena.stack(members.map(({ parameter, layout }) => ({ name: `${parameter.tensor}${state}`, layout })));
     const [{ parameter: { trainable } }] = members;
@@ -176,6 +176,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   };
   const delayed = delayUpdates(plan.phases.train, (group) => together.has(updatedAtOnce(group) ?? ""), isSmall);
   const { phase: training, operands } = computedOperands(delayed, batch, wanted, limits, uniform);
+  const gradients = uniformGradients(training, batch, uniform, wanted);
 
   const accumulates = [...plan.phases.train.tensors.values()].some(({ kind }) => kind === "accumulator");
   const updatesFrom = training.groups.findIndex(({ kernel }) => kernel === "update" || kernel === "grad_norm");
@@ -202,7 +203,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     for (const fed of fedNames) fixed.set(fed, /** @type {Place} */ (places.get(fedAt(source, fed))));
     const { maxDrawBuffers, maxArrayLayers } = limits;
     const lowering = new Lowering({
-      arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, uniformGradients: gradients, gatedNames, operands, quadWidths, arranged, fixed, phase,
+      uniformGradients: phase === training ? gradients : new Map(), arena, maxDrawBuffers, mostSlots: Math.min(mostSlots, maxArrayLayers), wanted, batchRows, shared, uniform, gatedNames, operands, quadWidths, arranged, fixed, phase,
     });
     const draws = phase.groups.map((group) => kernels[group.kernel](lowering, group));
     return { draws, lowering };

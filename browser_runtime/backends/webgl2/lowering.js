@@ -70,8 +70,6 @@ export class Lowering {
     this.uniformGradients = uniformGradients;
     /** Parts of columns, by the gradient that is made from them. @type {Map<string, Parts>} */
     this.columns = new Map();
-    /** Lines of the arranged texture that rows, and columns so far, take. */
-    this.arrangedLines = batchRows / UNIFORM_ROWS;
     this.gatedNames = gatedNames;
     this.operands = operands;
     this.quadWidths = batchRows > MOST_ROWS ? new Set() : quadWidths;
@@ -320,26 +318,31 @@ export class Lowering {
   arrange(name, result) {
     const slot = /** @type {number} */ (this.arranged);
     const rows = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS, perLine: 1, y: 0 };
-    const stored = (/** @type {string} */ gradient) => this.places.get(gradient)?.layout.lines === UNIFORM_LINES;
-    const beside = [...this.uniformGradients].flatMap(([gradient, how]) => (how.beside === result && stored(gradient) ? [this.arrangeColumns(how.x, gradient)] : []));
+    let height = rows.groups;
+    // Those of the product before are not read any more.
+    const beside = [...this.uniformGradients].flatMap(([gradient, { x, w, beside: after }]) => {
+      const domain = this.places.get(gradient)?.layout ?? (w && this.layout(w));
+      if (after !== result || !domain || domain.lines !== UNIFORM_LINES) return [];
+      const draw = this.arrangeColumns(x, gradient, domain, height);
+      height += draw.height;
+      return [draw];
+    });
     const parts = { ...rows, pitch: beside.length > 0 ? this.arena.slots[slot].width : rows.texels };
-    const fills = { slot, width: parts.pitch, height: beside.length > 0 ? this.arrangedLines : rows.groups };
+    const fills = { slot, width: parts.pitch, height };
     const domain = this.measure({ rows: rows.groups, columns: rows.texels * 4, layers: 1 });
     return { draws: [...beside, this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills })], parts };
   }
 
-  /** @param {string} name of the operand @param {string} gradient @returns {Draw} */
-  arrangeColumns(name, gradient) {
-    const { groups, biasRow } = this.layout(gradient);
+  /** @param {string} name of the operand @param {string} gradient @param {Layout} domain of the draw that makes it @param {number} y first line @returns {Draw} */
+  arrangeColumns(name, gradient, { groups, biasRow, spread }, y) {
     const texture = this.arena.slots[/** @type {number} */ (this.arranged)];
     const texels = columnsPartOf(this.batchRows);
-    const perLine = Math.floor(texture.width / texels), y = this.arrangedLines, height = ceilDiv(groups, perLine);
+    const perLine = Math.floor(texture.width / texels), height = ceilDiv(groups, perLine);
     const slot = this.arena.behind(texture, y, height);
     this.columns.set(gradient, { slot, texels, groups, perLine, y, pitch: texture.width });
-    this.arrangedLines += height;
-    const domain = this.measure({ rows: height, columns: perLine * texels * 4, layers: 1 });
-    const defines = { PART: texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS };
-    return this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain });
+    const defines = { PART: texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS, ...(spread && { SPREAD: 1 }) };
+    const lines = this.measure({ rows: height, columns: perLine * texels * 4, layers: 1 });
+    return this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain: lines });
   }
 
   /**

@@ -48,7 +48,7 @@ export function gatherDraws(draws, free, textureOf) {
     if (!free.has(draw)) continue;
     const at = ordered.indexOf(draw);
     const next = ordered.findIndex((other, i) => i > at && free.has(other) && targetOf(other) === targetOf(draw));
-    const reads = textures(draw.reads);
+    const reads = textures([...draw.reads, ...(draw.uniform ? [{ slots: [draw.uniform.slot] }] : [])]);
     const meets = ordered.slice(at + 1, next).some(({ writes }) => [...textures(writes)].some((texture) => reads.has(texture)));
     if (next < 0 || meets) continue;
     ordered.splice(next, 0, draw);

@@ -1,5 +1,6 @@
 // Regions: which parameters share a texture, one below the other, so that the draws that update them are one render pass. Pure arithmetic.
 import { ceilDiv, extent, layoutOf, matrixOf, rowsPerFragment, SPREAD_LAYERS, stackedSize } from "./layout.js";
+import { UNIFORM_LINES } from "./uniform_rows.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
@@ -24,9 +25,10 @@ export const updatedAtOnce = ({ kernel, ops }) => (UPDATED_AT_ONCE.includes(kern
  * others whose lines are of one length.
  * @param {Plan} plan @param {Limits} limits @param {RowsWanted} wanted @param {number} outputs render targets a row: of a parameter and its states
  * @param {Set<string>} spreadable which are spread where their fragments may write 8 rows, as many as those of a stored gradient, so that none is stored
+ * @param {Set<string>} inQuads which of these lie in quads, as their gradients take columns from uniform blocks
  * @returns {Laid[][]}
  */
-export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, spreadable) {
+export function parameterTextures({ parameters, phases: { train } }, { maxDrawBuffers, maxTextureSize }, wanted, outputs, spreadable, inQuads) {
   const matrixFor = (/** @type {Parameter} */ { tensor }) => matrixOf(train.tensors.get(tensor)?.shape ?? []);
   const texelsOf = (/** @type {Parameter} */ parameter) => {
     const { rows, columns } = matrixFor(parameter);
@@ -36,7 +38,7 @@ export function parameterTextures({ parameters, phases: { train } }, { maxDrawBu
   const laid = (/** @type {Parameter} */ parameter) => {
     const spread = isSpread(parameter);
     const layers = spread ? SPREAD_LAYERS : rowsPerFragment(wanted.weight, maxDrawBuffers, { outputs });
-    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias, spread }, maxTextureSize) };
+    return { parameter, layout: layoutOf({ ...matrixFor(parameter), layers, bias: parameter.bias, spread, lines: spread && inQuads.has(parameter.tensor) ? UNIFORM_LINES : 1 }, maxTextureSize) };
   };
   const { texels: most, alike } = wanted.regions ?? { texels: 0, alike: false };
   const atOnce = new Set(train.groups.map(updatedAtOnce));

@@ -70,7 +70,8 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
   return found;
 }
 
-/** Whose columns they take, and the result of the last product before them that takes rows: all are arranged at once. @typedef {{x: string, beside: string}} UniformGradient */
+/** Whose columns it takes, the weights that are updated with it, if they are, and the result of the last product before it that takes rows: all are arranged at once.
+ * @typedef {{x: string, w: string|undefined, beside: string}} UniformGradient */
 
 /**
  * Weight gradients that are large enough.
@@ -86,13 +87,14 @@ export function uniformGradients({ groups, tensors, computed }, rows, products, 
   const longest = Math.max(0, ...[...products.values()].map(({ operand }) => partOf(operand)));
   /** @type {Map<string, UniformGradient>} */
   const found = new Map();
-  groups.forEach(({ kernel, ops: [{ inputs, outputs }] }, i) => {
+  groups.forEach(({ kernel, ops }, i) => {
+    const [{ inputs, outputs }] = ops;
     if (!uniform || columnsPartOf(rows) > longest || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return;
     const [x, dy] = [shapeOf(inputs.x), shapeOf(inputs.dy)];
     const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels && partOf(texelsOf(x)) <= longest;
     const maker = made.findIndex((names) => names.includes(inputs.x));
     const beside = made.slice(maker + 1, i).flat().findLast((name) => products.has(name));
-    if (large && beside && inQuads.has(texelsOf(dy))) found.set(outputs.dw, { x: inputs.x, beside });
+    if (large && beside && inQuads.has(texelsOf(dy))) found.set(outputs.dw, { x: inputs.x, w: ops.find(({ type }) => type === "update")?.inputs.w, beside });
   });
   return found;
 }

@@ -57,18 +57,18 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
 }
 
 /**
- * A weight gradient that is stored: one draw, or where its inputs come from uniform blocks, which have been arranged already, one for each row group.
- * @param {Lowering} lowering @param {{x: string, dy: string}} operands @param {string} gradient
+ * What a draw needs to make a weight gradient: one, or where its inputs come from uniform blocks, which have been arranged already, one for each row group.
+ * @param {Lowering} lowering @param {{x: string, dy: string}} operands @param {string} gradient @param {Layout} domain of the draw
  */
-function stored(lowering, { x, dy }, gradient) {
-  const domain = lowering.layout(gradient), columns = lowering.columns.get(gradient);
+function overBatch(lowering, { x, dy }, gradient, domain) {
+  const columns = lowering.columns.get(gradient);
   const reads = [...(columns ? [] : [lowering.read("X", x)]), lowering.read("DY", dy)];
   const { trips, defines } = overSamples(lowering, reads, domain);
-  return lowering.draw("affine_grad_weights", {
-    trips, reads, writes: [lowering.write("DW", gradient)], domain,
+  return {
+    trips, reads,
     defines: { ...defines, ...(columns && { UNIFORM_SAMPLES: lowering.batchRows }) },
     uniform: columns && { ...columns, alias: "X", layout: lowering.layout(x) },
-  });
+  };
 }
 
 /** @type {Record<string, import("./index.js").Kernel>} */
@@ -132,12 +132,12 @@ export const kernels = {
     }
     const { update, states, gradient } = updateParts(lowering, group);
     const { domain } = update;
+    const sums = overBatch(lowering, { x, dy }, gradient, storedGradient(lowering, group) ? lowering.layout(gradient) : domain);
     if (!storedGradient(lowering, group)) {
-      const { trips, defines } = overSamples(lowering, reads, domain);
-      return [lowering.draw("affine_grad_weights", { ...update, trips, defines: { ...update.defines, ...defines }, reads: [...reads, ...states] })];
+      return [lowering.draw("affine_grad_weights", { ...update, ...sums, defines: { ...update.defines, ...sums.defines }, reads: [...sums.reads, ...states] })];
     }
     return [
-      stored(lowering, { x, dy }, gradient),
+      lowering.draw("affine_grad_weights", { ...sums, writes: [lowering.write("DW", gradient)], domain: lowering.layout(gradient) }),
       lowering.draw("update", { ...update, trips: 8, defines: { ...update.defines, SPLITS: 1, DW_SPLIT_ROWS: 0 }, reads: [lowering.read("DW", gradient), ...states] }),
     ];
   },
