@@ -1,14 +1,14 @@
 // Lowering: one phase of a plan on one device: where its tensors lie, and what its kernels ask for to make their draws.
 import { belowResults } from "./computed_operands.js";
 import { makeDraw } from "./draw.js";
-import { rowsFor, sumPartsFor } from "./fragment_rows.js";
+import { rowsFor } from "./fragment_rows.js";
 import { MAX_TRIPS, softmaxTrips } from "./kernels/common.js";
-import { isOneDraw } from "./kernels/loss.js";
 import { gatherDraws } from "./order.js";
-import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutInParts, layoutOf, matrixOf, rowsPerFragment, texelsOf, textureBytes } from "./layout.js";
+import { ceilDiv, columnsOf, GATED_ROWS, gatesLayout, layoutOf, matrixOf, rowsPerFragment, textureBytes } from "./layout.js";
 import { stacks } from "./regions.js";
 import { fitsBelow, gradientsBelow, gradientsInParts, storedGradient } from "./stored_gradients.js";
-import { columnsPartOf, MOST_ROWS, partOf, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
+import { inParts } from "./summed_parts.js";
+import { MOST_ROWS, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
 /** @import { Draw, KernelRead, Parts, Place } from "./draw.js" */
@@ -24,9 +24,6 @@ const ROW_LOSS_BYTES = 8 << 20;
 
 /** The slot of what is not stored. */
 const NOWHERE = -1;
-
-/** @param {number} slot of arranged rows */
-const arrangedIn = (slot) => ({ name: "A", slots: /** @type {[number, number]} */ ([slot, slot]), layers: 1 });
 
 const makesLoss = (/** @type {import("../../plan/fuse.js").Group} */ group) => group.ops.some((op) => op.type === "loss");
 
@@ -129,7 +126,7 @@ export class Lowering {
       }
       const wish = rowsFor(wanted.activation, batchRows, texelsPerRow);
       const layers = rowsPerFragment(beside || loopsLong(wish) ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
-      const layout = this.inParts(name, layoutOf({ rows: batchRows, ...columns, layers }, maxSize));
+      const layout = inParts(this, name, layoutOf({ rows: batchRows, ...columns, layers }, maxSize));
       if (beside) keep(name, this.arena.own(name, layout), layout);
       else {
         const gradient = gradients.get(name);
@@ -148,17 +145,6 @@ export class Lowering {
     }
     // Rows and columns of what is not stored are counted all the same.
     for (const name of phase.computed.keys()) keep(name, NOWHERE, layoutOf({ rows: batchRows, ...columnsOf(tensorOf(phase, name).shape), layers: 1 }, maxSize));
-  }
-
-  /** The layout of what may be the sum of parts: logits that only a softmax's loss and gradient read, in one draw. @param {string} name @param {Layout} layout of one */
-  inParts(name, layout) {
-    const { groups } = this.phase;
-    const maker = groups.find(({ outputs }) => Object.values(outputs).includes(name));
-    const readers = groups.filter(({ inputs }) => Object.values(inputs).includes(name));
-    if (maker?.kernel !== "affine" || maker.ops.length > 1 || readers.length !== 1 || !isOneDraw(readers[0], layout)) return layout;
-    const texels = texelsOf(tensorOf(this.phase, maker.ops[0].inputs.x).shape);
-    const parts = sumPartsFor(this.wanted.sums, texels, layout.texels);
-    return parts === 1 ? layout : { ...layoutInParts(layout, parts, this.arena.maxSize), parts };
   }
 
   /** @param {string} name of a gradient @param {Layout} layout that it would have */
@@ -308,41 +294,6 @@ export class Lowering {
       this.places.set(name, place);
     }
     return { name: alias, slots: place.slots, layers: /** @type {number|"slot"} */ ("slot") };
-  }
-
-  /**
-   * Puts rows of the batch, group by group, where a product finds them as uniform blocks, and beside them the columns for weight gradients behind it.
-   * @param {string} name @param {string} result of the product
-   * @returns {{draws: Draw[], parts: Parts}}
-   */
-  arrange(name, result) {
-    const slot = /** @type {number} */ (this.arranged);
-    const rows = { slot, texels: partOf(this.layout(name).texelsPerRow), groups: this.batchRows / UNIFORM_ROWS, perLine: 1, y: 0 };
-    let height = rows.groups;
-    // Those of the product before are not read any more.
-    const beside = [...this.uniformGradients].flatMap(([gradient, { x, w, beside: after }]) => {
-      const domain = this.places.get(gradient)?.layout ?? (w && this.layout(w));
-      if (after !== result || !domain || domain.lines !== UNIFORM_LINES) return [];
-      const draw = this.arrangeColumns(x, gradient, domain, height);
-      height += draw.height;
-      return [draw];
-    });
-    const parts = { ...rows, pitch: beside.length > 0 ? this.arena.slots[slot].width : rows.texels };
-    const fills = { slot, width: parts.pitch, height };
-    const domain = this.measure({ rows: rows.groups, columns: rows.texels * 4, layers: 1 });
-    return { draws: [...beside, this.draw("arrange", { trips: 0, defines: {}, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain, fills })], parts };
-  }
-
-  /** @param {string} name of the operand @param {string} gradient @param {Layout} domain of the draw that makes it @param {number} y first line @returns {Draw} */
-  arrangeColumns(name, gradient, { groups, biasRow, spread }, y) {
-    const texture = this.arena.slots[/** @type {number} */ (this.arranged)];
-    const texels = columnsPartOf(this.batchRows);
-    const perLine = Math.floor(texture.width / texels), height = ceilDiv(groups, perLine);
-    const slot = this.arena.behind(texture, y, height);
-    this.columns.set(gradient, { slot, texels, groups, perLine, y, pitch: texture.width });
-    const defines = { PART: texels, PARTS_PER_LINE: perLine, BIAS_PART: biasRow < 0 ? -1 : biasRow / UNIFORM_ROWS, ...(spread && { SPREAD: 1 }) };
-    const lines = this.measure({ rows: height, columns: perLine * texels * 4, layers: 1 });
-    return this.draw("arrange_columns", { trips: 0, defines, reads: [this.read("X", name)], writes: [arrangedIn(slot)], domain: lines });
   }
 
   /**

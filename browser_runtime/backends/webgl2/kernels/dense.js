@@ -1,4 +1,5 @@
 // Matrix products of dense layers.
+import { arrange } from "../arranging.js";
 import { COMPUTED_TEXELS } from "../computed_operands.js";
 import { samplesFor, texelsFor } from "../fragment_rows.js";
 import { ceilDiv, groupsOfPart, ROW_ALIGNMENT, roundUp } from "../layout.js";
@@ -49,7 +50,7 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
     return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain, split), ...shared }, reads: [operand, ...reads], domain })];
   }
   const layout = lowering.layout(name);
-  const { draws, parts: uniform } = lowering.arrange(name, result);
+  const { draws, parts: uniform } = arrange(lowering, name, result);
   const texels = texelsAtOnce(UNIFORM_TEXELS[kernel], layout.texelsPerRow);
   // Sums of a texel's four products each are a chain of as many additions as a block of products: without a second sum more fragments run at once.
   const block = layout.texelsPerRow <= 4 * BLOCK && { BLOCK: 4 * BLOCK };
