@@ -2,7 +2,8 @@
 // X [M,K]  W [K,N] and b in W's bias row  ->  Y [M,N]   ROWS rows and 4 columns a fragment; X may be a uniform block
 // With LOSS: targets T [M,N] or class numbers [M,1]  ->  DZ [M,N], L (parts of the row losses) and C (of the accuracy), row i in lane i
 // With SPLITS: Y [SPLITS,M,N], sums over as many parts of K, the bias in the first; whoever reads Y adds them.
-// Accumulates over K in blocks of 256, from a uniform block up to 1,024 as one block of sums of four, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|
+// Accumulates over K in blocks of 256, from a uniform block up to 1,024 as one block of sums of four, f32; error <= ~ (256 + K/256) * 2^-24 * sum|x||w|,
+// with SPLITS, once they are added, (256 + K/(256 SPLITS) + SPLITS)
 // Padding lanes and rows are written as 0.
 // Reference: browser_runtime/reference/dense.js
 #include "lib/activation.glsl"

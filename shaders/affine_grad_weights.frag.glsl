@@ -31,7 +31,7 @@
 #endif
 
 // The ROWS weight rows of a group are columns of X: those of one texel, of two, or of a part of one.
-#ifdef UNIFORM_COLUMNS
+#ifdef UNIFORM_SAMPLES
 // A draw sees one row group, whose columns of X lie in a uniform block: all fragments load the same address. One element for all samples that are taken at
 // once: an index that varies is clamped once.
 struct Samples { vec4 inputs[2 * SAMPLES]; };
@@ -48,7 +48,7 @@ layout(std140) uniform Rows { Samples uSamples[UNIFORM_SAMPLES / SAMPLES]; };
 #else
 #define MULTIPLY part[0] += FIRST(x[group & 3]) * d;
 #endif
-#ifdef UNIFORM_COLUMNS
+#ifdef UNIFORM_SAMPLES
 #define ADD(j) { \
   DY_Row gradient = DY_SAMPLE(j); \
   vec4 d = DY_at(gradient, column), x = uSamples[m / SAMPLES].inputs[2 * j], z = uSamples[m / SAMPLES].inputs[2 * j + 1]; \
@@ -80,7 +80,7 @@ void main() {
   int first = 0, last = uRows;
 #endif
   DY_Column column = DY_column(n);
-#ifndef UNIFORM_COLUMNS
+#ifndef UNIFORM_SAMPLES
   // The bias's row group has no columns of X.
   int texel = group == BIAS_GROUP ? 0 : min(ROW_OF(group, 0) >> 2, X_TEXELS_PER_ROW - 1);
   X_Column input0 = X_column(texel);

@@ -78,6 +78,8 @@ class _Renderer:
     slots: int  # batches of training in flight
     block_bytes: int = 0  # of the uniform blocks from which large products take rows, at most
     gates: bool = False  # whether gradients may be stored as gates
+    sum_parts: int = 1  # of logits, at most
+    waits: bool = False  # whether updates of large weights wait for one another too
 
     def kind(self, rows: int, texels_per_row: int, quad_widths: frozenset[int]) -> _Kind:
         """Of the texture that holds an activation: as many layers as its fragments write rows."""
@@ -96,7 +98,13 @@ _RENDERERS = (
     _Renderer(times=(0, 1, 40), rows=(4, 4, 4), slots=32),  # on a CPU
     *(
         _Renderer(
-            times=(1, 0.015, 10), rows=(1, 4, 8), slots=64, block_bytes=block_bytes, gates=gates
+            times=(1, 0.015, 10),
+            rows=(1, 4, 8),
+            slots=64,
+            block_bytes=block_bytes,
+            gates=gates,
+            sum_parts=_SUM_PARTS,
+            waits=True,
         )  # GPUs
         for block_bytes in (0, LEAST_BLOCK_BYTES, 2 * LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES)
         for gates in (False, True)  # where they may be; other gradients have other textures
@@ -196,7 +204,10 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
     quad_widths = uniform.widths
     total += sum(_tensor(batch, _in_lines(columns, quad_widths)) for columns in kept)
     # Of weights that share textures small gradients live up to the end of a step, so that the updates wait for one another.
-    lasting = {layer.index for layer in small if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES}
+    waiting = weights if renderer.waits else small
+    lasting = {
+        layer.index for layer in waiting if batch * texels(layer.output) * _TEXEL_BYTES <= _SMALL_BYTES
+    }
     total += _at_once(sizes.layers, outputs, batch, renderer, quad_widths, backward=True, lasting=lasting)
     if stage != batch:  # as many rows find the textures that training keeps
         total += _at_once(sizes.layers, outputs, stage, renderer, quad_widths, backward=False, lasting=set())
@@ -204,8 +215,8 @@ def _texture_bytes(sizes: Sizes, renderer: _Renderer) -> int:
 
     units = math.prod(sizes.output)
     columns = texels(sizes.output)
-    if sizes.softmax and renderer.gates and batch * columns < _FEW_FRAGMENTS:
-        total += _folded(_SUM_PARTS * batch * columns, 1, _TEXEL_BYTES)
+    if sizes.softmax and batch * columns < _FEW_FRAGMENTS:
+        total += _folded(renderer.sum_parts * batch * columns, 1, _TEXEL_BYTES)
     by_row = sizes.softmax and units > 4  # then one fragment sees a row
     passes = min(_MAX_SLOTS, max(1, math.ceil(sizes.validation_rows / stage)))
     few, usual, _ = renderer.rows

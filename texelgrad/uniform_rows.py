@@ -20,7 +20,7 @@ LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 16 << 10, 64 << 10
 _ALIGNMENT_BYTES = 256
 _TEXEL_BYTES = 16
 _SAMPLE_BYTES = 2 * _TEXEL_BYTES
-"""Of a sample in the part of the buffer that a weight gradient's row group takes: 8 columns."""
+"""Of a sample in the block of a weight gradient's row group: 8 columns."""
 MOST_ROWS = 8192
 """Of a batch."""
 SPREAD_ROWS = 32
@@ -33,7 +33,7 @@ class UniformRows:
 
     rows: int  # of a batch
     widths: frozenset[int] = frozenset()  # texels a row of results; all that is as wide lies in quads too
-    part: int = 0  # bytes of a row group of the widest operand
+    blocks: frozenset[int] = frozenset()  # bytes of a row group of each operand
 
 
 def is_large(layer: LayerShape, rows: int) -> bool:
@@ -57,33 +57,33 @@ def uniform_rows(
             (layer.output, layer.input) for layer in dense if layer.trained and layer.index not in gated
         ]
     found = [
-        (texels(made), _part(texels(read)))
+        (texels(made), _block(texels(read)))
         for read, made in products
         if _are_many(rows, read, made) and (training is None or texels(made) in training.widths)
     ]
-    taken = [(made, part) for made, part in found if part <= block_bytes]
+    taken = [(made, block) for made, block in found if block <= block_bytes]
     if not taken or rows > MOST_ROWS:
         return UniformRows(rows)
-    return UniformRows(rows, frozenset(made for made, _ in taken), max(part for _, part in taken))
+    return UniformRows(rows, frozenset(made for made, _ in taken), frozenset(block for _, block in taken))
 
 
 def arranged_bytes(phases: Sequence[UniformRows], layers: Sequence[LayerShape]) -> int:
-    """Of the texture in which all of them arrange the rows, and of the buffer beside it.
+    """Of the texture in which all of them arrange the rows, and of the buffer beside it, at most.
 
-    The first is training, which arranges columns besides, for weight gradients of `layers`.
+    The first is training, which arranges columns besides, for weight gradients of `layers`: as many lines as are left beside the rows. Which of the blocks
+    is the longest, as which lines are long, depends on what the page fuses: of more blocks side by side fewer may be wasted.
     """
-    width = max(phase.part for phase in phases)
-    groups = max((phase.rows // ROWS for phase in phases if phase.part), default=0)
     training = phases[0]
-    part = _SAMPLE_BYTES * training.rows
-    if not training.part or part > training.part:
-        return 2 * groups * width
-    lines = sum(
-        math.ceil(_weight_groups(layer) / (width // part))
-        for layer in layers
-        if is_large(layer, training.rows)
-    )
-    return 2 * max(groups, training.rows // ROWS + lines) * width
+    groups = max((phase.rows // ROWS for phase in phases if phase.blocks), default=0)
+    block = _SAMPLE_BYTES * training.rows
+    large = [layer for layer in layers if training.blocks and is_large(layer, training.rows)]
+
+    def taken(width: int) -> int:
+        per_line = width // block
+        lines = sum(math.ceil(_weight_groups(layer) / per_line) for layer in large) if per_line else 0
+        return width * max(groups, training.rows // ROWS + lines)
+
+    return 2 * max((taken(width) for phase in phases for width in phase.blocks), default=0)
 
 
 def _are_many(rows: int, read: Shape, made: Shape) -> bool:
@@ -99,5 +99,5 @@ def _weight_groups(layer: LayerShape) -> int:
     return SPREAD_ROWS // ROWS * math.ceil(blocks * 4 * math.ceil(rows / 4) / SPREAD_ROWS) + 1
 
 
-def _part(texels_per_row: int) -> int:
+def _block(texels_per_row: int) -> int:
     return -(-ROWS * texels_per_row * _TEXEL_BYTES // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES

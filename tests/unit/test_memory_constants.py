@@ -21,7 +21,7 @@ SAME = {
     "_SMALL_BYTES": "lower.js SMALL_BYTES",
     "_TEXELS_OF_PART": "lower.js TEXELS_OF_PART",
     "_MOST_WASTE": "regions.js MOST_WASTE",
-    "_MOST_WASTE_BELOW": "stored_gradients.js MOST_WASTE",
+    "_MOST_WASTE_BELOW": "stored_gradients.js MOST_WASTE_BELOW",
     "_PATCH_BYTES": "convolution.js PATCH_BYTES",
     "_MAX_TRIPS": "kernels/common.js MAX_TRIPS",
     "_SHORT_ROW": "kernels/loss.js SHORT_ROW",

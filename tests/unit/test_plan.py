@@ -189,6 +189,42 @@ def rows_of(batch: int) -> dict[str, int]:
     return {"total": batch, "train": batch, "validation": 0, "batch": batch}
 
 
+BLOCKS = DESKTOP | {"software": False, "copiedBlockBytes": 65_536}
+"""A GPU with uniform blocks as large as are taken."""
+BRANCHES: Spec = mlp((512, 384, 8), "mse", optimizer="adam") | {
+    "model": {
+        "input": [512],
+        "layers": [
+            *(
+                {"type": "dense", "units": 384, "inputs": ["input"], "use_bias": i % 2 == 0}
+                for i in range(40)
+            ),
+            {"type": "add", "inputs": [f"dense_{i + 1}" for i in range(40)]},
+            {"type": "dense", "units": 8},
+        ],
+    }
+}
+"""Layers with the same input, with and without bias."""
+WIDE_BRANCHES: Spec = BRANCHES | {
+    "model": {
+        "input": [64],
+        "layers": [
+            *(
+                layer
+                for i in range(40)
+                for layer in (
+                    {"type": "dense", "units": 384, "inputs": ["input"], "name": f"a{i}"},
+                    {"type": "dense", "units": 2052, "inputs": [f"a{i}"], "name": f"b{i}"},
+                )
+            ),
+            {"type": "add", "inputs": [f"b{i}" for i in range(40)]},
+            {"type": "dense", "units": 8},
+        ],
+    }
+}
+"""Rows of 2,052 numbers are no block, so that 40 inputs, whose columns are 49 lines each, are arranged beside the last product forward."""
+
+
 @st.composite
 def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
     """A spec, its labels, a device, and rows."""
@@ -245,6 +281,21 @@ def nets(draw: st.DrawFn) -> tuple[Spec, str, dict[str, int], dict[str, int]]:
     (mlp((4, 256, 256, 256, 3), "mse", activation="relu", optimizer="adam"), "values", GPU, rows_of(500))
 )
 @example((mlp((2, 128, 256, 3), "mse", activation="relu"), "values", GPU, rows_of(500)))
+# columns from uniform blocks, beside the rows of two products; of weights in quads; of three layers with the same input; where few lines are left
+@example(
+    (mlp((784, 512, 512, 10), "softmax_cross_entropy", optimizer="adam"), "values", BLOCKS, rows_of(128))
+)
+@example((mlp((784, 512, 512, 10), "softmax_cross_entropy", optimizer="sgd"), "values", BLOCKS, rows_of(128)))
+@example(
+    (
+        mlp((784, 512, 512, 1), "mse", optimizer="adam"),
+        "values",
+        BLOCKS | {"maxTextureSize": 784},
+        rows_of(128),
+    )
+)
+@example((BRANCHES, "values", BLOCKS, rows_of(256)))
+@example((WIDE_BRANCHES, "values", BLOCKS | {"maxTextureSize": 1100}, rows_of(384)))
 # gradients in parts, in one texture
 @example((mlp((16, 64, 64, 1), "mse", optimizer="adam"), "values", GPU, rows_of(2048)))
 @quickly
@@ -308,44 +359,46 @@ def test_lowered_plans_are_sound(net: tuple[Spec, str, dict[str, int], dict[str,
 
 
 def check_blocks(draws: list[Any], textures: list[Any], slots: list[Any], block_bytes: int) -> None:
-    """What a draw takes from its parts of the buffer was arranged there for it, and copied, and nobody has copied anything else there since."""
-    arranged: dict[tuple[int, int], Any] = {}  # what drew the lines of a texture, by where they begin
-    buffer: dict[tuple[int, int], Any] = {}  # of them, what a copy has brought there with that pitch
-    untaken = [i for i, draw in enumerate(draws) if draw["shader"].startswith("arrange")]
-    for at, draw in enumerate(draws):
-        (write, *_) = draw["writes"]
-        slot = slots[write["slots"][0]]
+    """What a draw takes from its blocks was arranged there for it, and copied, and nobody has copied anything else there since."""
+    lines: dict[int, list[Any]] = {}  # what drew the lines of a texture, and which
+    buffers: dict[int, list[Any]] = {}  # what the buffer beside it holds, and where
+    untaken = {i for i, draw in enumerate(draws) if draw["shader"].startswith("arrange")}
+    for index, draw in enumerate(draws):
+        slot = slots[draw["writes"][0]["slots"][0]]
+        texture = textures[slot["texture"]]
         if draw["shader"].startswith("arrange"):
-            end = draw["y"] + draw["height"]
-            for texture, y in [*arranged]:
-                if texture == slot["texture"] and y < end and draw["y"] < y + arranged[texture, y]["height"]:
-                    del arranged[texture, y]
-            arranged[slot["texture"], draw["y"]] = draw | {"at": at}
+            top, bottom = draw["y"], draw["y"] + draw["height"]
+            others = lines.get(slot["texture"], [])
+            kept = [one for one in others if one["bottom"] <= top or bottom <= one["top"]]
+            lines[slot["texture"]] = [*kept, {"index": index, "top": top, "bottom": bottom}]
         if copied := draw["fills"]:
-            assert copied["slot"] == write["slots"][0]
-            assert textures[slot["texture"]]["copied"]
+            assert copied["slot"] == draw["writes"][0]["slots"][0]
+            assert texture["copied"]
             assert draw["y"] == slot["y"] == 0
-            assert draw["height"] <= copied["height"]
-            assert copied["height"] <= textures[slot["texture"]]["height"]
-            for (texture, y), other in arranged.items():
-                if texture == slot["texture"] and y < copied["height"]:
-                    assert y + other["height"] <= copied["height"]
-                    assert other["width"] <= copied["width"]
-                    buffer[texture, y] = other | {"pitch": copied["width"]}
-        if parts := draw["uniform"]:
-            home = textures[slots[parts["slot"]]["texture"]]
-            source = buffer[slots[parts["slot"]]["texture"], parts["y"]]
-            untaken.remove(source["at"])
+            assert draw["height"] <= copied["height"] <= texture["height"]
+            end = copied["width"] * copied["height"]
+            kept = [held for held in buffers.get(slot["texture"], []) if held["start"] >= end]
+            for one in lines[slot["texture"]]:
+                if one["top"] < copied["height"]:
+                    assert one["bottom"] <= copied["height"]
+                    assert draws[one["index"]]["width"] <= copied["width"]
+                    kept.append(one | {"start": copied["width"] * one["top"], "pitch": copied["width"]})
+            buffers[slot["texture"]] = kept
+        if blocks := draw["uniform"]:
+            home = slots[blocks["slot"]]["texture"]
+            start = blocks["y"] * blocks["pitch"]
+            [held] = [held for held in buffers[home] if held["start"] == start]
+            source = draws[held["index"]]
+            untaken.discard(held["index"])
             columns = draw["shader"] == "affine_grad_weights.frag.glsl"
             assert source["shader"] == ("arrange_columns.frag.glsl" if columns else "arrange.frag.glsl")
             assert draw["takes"] in (None, source["reads"][0][0])
-            assert home["copied"]
-            assert source["pitch"] == parts["pitch"] <= home["width"]
-            assert parts["perLine"] * parts["texels"] <= parts["pitch"]
-            assert source["height"] == math.ceil(parts["groups"] / parts["perLine"])
-            assert draw["height"] == 2 * parts["groups"]
-            assert 16 * parts["pitch"] % 256 == 16 * parts["texels"] % 256 == 0
-            assert 16 * parts["texels"] <= block_bytes
+            assert held["pitch"] == blocks["pitch"] <= textures[home]["width"]
+            assert blocks["perLine"] * blocks["texels"] <= blocks["pitch"]
+            assert source["height"] >= math.ceil(blocks["groups"] / blocks["perLine"])
+            assert draw["height"] == 2 * blocks["groups"]
+            assert 16 * blocks["pitch"] % 256 == 16 * blocks["texels"] % 256 == 0
+            assert 16 * blocks["texels"] <= block_bytes
     assert not untaken
 
 
@@ -442,25 +495,34 @@ def test_large_products_take_rows_from_uniform_blocks(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "optimizer", "gradients"),
+    ("sizes", "rows", "optimizer", "forward", "backward", "gradients"),
     [
-        ((784, 512, 512, 10), 128, "adam", 2),
-        ((784, 512, 512, 10), 128, "sgd", 2),  # updated by the fragments that make them
-        ((784, 512, 512, 10), 16, "momentum", 0),  # too few products
-        ((1024, 2048, 2048, 1000), 256, "sgd", 3),
-        ((784, 512, 10), 32, "adam", 1),
-        ((784, 512, 10), 16, "adam", 0),  # 2^22 products and a half
-        ((384, 768, 10), 384, "adam", 1),  # parts as long as those of the rows
-        ((384, 768, 10), 400, "adam", 0),
+        ((784, 512, 512, 10), 128, "adam", 2, 1, 2),
+        ((784, 512, 512, 10), 128, "sgd", 2, 1, 2),  # updated by the fragments that make them
+        ((784, 512, 512, 10), 32, "momentum", 2, 1, 0),  # neither stored nor spread
+        ((784, 512, 10), 32, "adam", 1, 0, 1),
+        ((784, 512, 10), 16, "adam", 0, 0, 0),  # 2^22 products and a half
+        ((384, 768, 10), 384, "adam", 1, 0, 1),  # blocks as long as those of the rows
+        ((384, 768, 10), 400, "adam", 1, 0, 0),
     ],
 )
 def test_large_gradients_take_columns_from_uniform_blocks(
-    sizes: tuple[int, ...], rows: int, optimizer: str, gradients: int
+    sizes: tuple[int, ...], rows: int, optimizer: str, forward: int, backward: int, gradients: int
 ):
     """Those that are stored, and those of spread weights."""
     draws = uniform_draws(sizes, rows, optimizer)
-    assert draws.count("affine_grad_weights") == gradients
-    assert draws.count("affine") >= 1 or gradients == 0
+    assert draws == [
+        *["affine"] * forward,
+        *["affine_grad_input"] * backward,
+        *["affine_grad_weights"] * gradients,
+    ]
+
+
+def test_wide_nets_take_all_from_uniform_blocks():
+    """Each layer's gradients behind one another."""
+    backward = ["affine_grad_input", "affine_grad_weights"] * 2
+    draws = uniform_draws((1024, 2048, 2048, 1000), 256, "sgd")
+    assert draws == ["affine"] * 3 + [*backward, "affine_grad_weights"]
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ export class Arena {
     return this.add({ ...this.slots[slot], y: filled(layout, width).height, height: filled(below, width).height, folded: below.folded });
   }
 
-  /** More lines of a texture, which grows where it is not so high. @param {Slot} slot all of it @param {number} y @param {number} height @returns {number} their slot */
-  behind(slot, y, height) {
+  /** Lines of a texture, which grows where it is not so high. @param {Slot} slot all of it @param {number} y @param {number} height @returns {number} their slot */
+  extend(slot, y, height) {
     const texture = this.textures[slot.texture];
     texture.height = Math.max(texture.height, y + height);
     return this.add({ ...slot, y, height });

@@ -16,8 +16,8 @@ import { filled } from "./layout.js";
 /** What a gradient is stored as instead: gated_gradients.js. @typedef {{gates: Place, factors: Place}} Gated */
 
 /**
- * Parts of the buffer beside a texture, one of so many `texels` for each row group: `perLine` of them in a line of `pitch` texels, from line `y` on.
- * @typedef {{slot: number, texels: number, groups: number, perLine: number, y: number, pitch: number}} Parts
+ * Uniform blocks in the buffer beside a texture, one of so many `texels` for each row group: `perLine` of them in a line of `pitch` texels, from line `y` on.
+ * @typedef {{slot: number, texels: number, groups: number, perLine: number, y: number, pitch: number}} Blocks
  */
 
 /**
@@ -29,7 +29,7 @@ import { filled } from "./layout.js";
  * @property {{slots: [number, number], layers: number|"slot", clock?: "batch"}[]} writes
  * @property {number} y first line of the viewport @property {number} width @property {number} height
  * @property {{slot: number, width: number, height: number}} [fills] so much of its texture is copied into the buffer then
- * @property {Parts} [uniform] each row group is a draw, which has its part of the buffer as a uniform block
+ * @property {Blocks} [uniform] each row group is a draw, which has its uniform block
  */
 
 /** Draw calls of draws. @param {Draw[]} draws */

@@ -86,12 +86,12 @@ export class Executable {
     for (const draw of draws) {
       await device.programs.finish(this.startCompiling(draw));
       if (this.disposed) return;
-      const dispatch = this.dispatch(draw);
+      const dispatch = this.dispatch(draw), { bands = 1 } = /** @type {Kernel} */ (this.sources.get(draw));
       this.enter();
       this.steps.bind(0);
       gl.useProgram(dispatch.program);
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.dispatches.framebuffer(dispatch, 0, 0));
-      gl.viewport(0, dispatch.y, 1, 1);
+      gl.viewport(0, dispatch.y, 1, bands === 1 ? 1 : 2 * bands);
       this.bindTextures(dispatch);
       dispatch.sequence?.bind();
       gl.drawArrays(gl.TRIANGLES, 0, 3);

@@ -12,6 +12,7 @@
 // lies in layer r mod 4 + 4 (floor(r / 16) mod 2), in row group 4 floor(r / 32) + floor(r / 4) mod 4.
 // Lanes past a pixel's last channel, and rows past a block's or the tensor's last row, are zero, always: kernels rely on it and every epilogue writes it.
 // A bias is a row of its own, first in a row group of its own, so that no block over the weight rows meets it.
+// In parts, which summed_parts.js says of some logits: sums that whoever reads them adds, all row groups of one behind those of the other.
 // Where 3 of the 4 lanes would be padding in every texel a texture may have one: the same texels, which are fetched with zeros for the other lanes.
 // Gated, which gated_gradients.js says of some gradients: bits and factors instead of numbers, a texel of bits for 8 rows and 4 columns; the gradient of weights that is
 // made from them lies turned, [columns, rows].

@@ -12,7 +12,7 @@ import { Lowering } from "./lowering.js";
 import { delayUpdates } from "./order.js";
 import { fedAt, orderAt, OUTPUTS, STEP_NORMS } from "./places.js";
 import { parameterTextures, updatedAtOnce } from "./regions.js";
-import { partOf, UNIFORM_ROWS, uniformGradients, uniformProducts, uniformWeights } from "./uniform_rows.js";
+import { blockOf, UNIFORM_ROWS, uniformGradients, uniformProducts, uniformWeights } from "./uniform_rows.js";
 
 /** @import { Draw, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -192,9 +192,9 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
   const runs = { train: { phase: training, batchRows: batch, source: "epoch", uniform }, evaluate: staged(plan.phases.evaluate), predict: staged(plan.phases.predict) };
   // One buffer, and one texture to fill it from, serve all products that want it, one after the other.
   const all = Object.values(runs);
-  const parts = all.flatMap(({ batchRows, uniform }) => [...uniform.values()].map(({ operand }) => ({ texels: partOf(operand), groups: batchRows / UNIFORM_ROWS })));
-  const most = (/** @type {"texels"|"groups"} */ key) => Math.max(...parts.map((part) => part[key]));
-  const arranged = parts.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: most("groups"), columns: 4 * most("texels"), layers: 1 }), { copied: true });
+  const blocks = all.flatMap(({ batchRows, uniform }) => [...uniform.values()].map(({ operand }) => ({ texels: blockOf(operand), groups: batchRows / UNIFORM_ROWS })));
+  const most = (/** @type {"texels"|"groups"} */ key) => Math.max(...blocks.map((block) => block[key]));
+  const arranged = blocks.length === 0 ? undefined : arena.own("rows of products", layoutFor({ rows: most("groups"), columns: 4 * most("texels"), layers: 1 }), { copied: true });
 
   /** @type {number[]} */
   const shared = [];
@@ -209,6 +209,7 @@ export function lower(plan, limits, rows, wanted = limits.software === false ? R
     return { draws, lowering };
   };
   const train = lowerPhase(runs.train);
+  // Nothing of a step is left when an evaluation begins.
   shared.push(...train.lowering.scratches);
   const evaluate = lowerPhase(runs.evaluate, Math.min(MAX_SLOTS, Math.max(1, ceilDiv(rows.validation, stage))));
   const predict = lowerPhase(runs.predict);

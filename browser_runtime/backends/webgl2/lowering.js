@@ -11,7 +11,7 @@ import { inParts } from "./summed_parts.js";
 import { MOST_ROWS, UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Arena } from "./arena.js" */
-/** @import { Draw, KernelRead, Parts, Place } from "./draw.js" */
+/** @import { Blocks, Draw, KernelRead, Place } from "./draw.js" */
 /** @import { RowsWanted } from "./fragment_rows.js" */
 /** @import { Layout } from "./layout.js" */
 /** @import { UniformGradient, UniformProduct } from "./uniform_rows.js" */
@@ -65,7 +65,7 @@ export class Lowering {
     this.shared = shared;
     this.uniform = uniform;
     this.uniformGradients = uniformGradients;
-    /** Parts of columns, by the gradient that is made from them. @type {Map<string, Parts>} */
+    /** Blocks of columns, by the gradient that is made from them. @type {Map<string, Blocks>} */
     this.columns = new Map();
     this.gatedNames = gatedNames;
     this.operands = operands;
@@ -94,6 +94,10 @@ export class Lowering {
     const maxSize = this.arena.maxSize;
     const keep = (/** @type {string} */ name, /** @type {number} */ slot, /** @type {Layout} */ layout) =>
       this.places.set(name, { slots: [slot, slot], layout, fed: false });
+    const push = (/** @type {string} */ name, /** @type {Layout} */ layout) => {
+      const { first, last } = /** @type {{first: number, last: number}} */ (phase.lifetimes.get(name)), gradient = gradients.get(name);
+      tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
+    };
     for (const [name, { first, last }] of phase.lifetimes) {
       const { kind, shape, batched, bias } = tensorOf(phase, name);
       if (kind === "rows") continue;
@@ -120,18 +124,14 @@ export class Lowering {
       // A softmax goes through a pixel's channels for each row of a fragment: for very many of them it has 4, as the service counts.
       const loopsLong = (/** @type {number} */ rows) => softmaxed.has(name) && rows * softmaxTrips(texelsPerPixel) > MAX_TRIPS;
       if (!beside && this.quadWidths.has(texelsPerRow) && !loopsLong(UNIFORM_ROWS)) {
-        const layout = layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize), gradient = gradients.get(name);
-        tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
+        push(name, layoutOf({ rows: batchRows, ...columns, layers: UNIFORM_ROWS, lines: UNIFORM_LINES }, maxSize));
         continue;
       }
       const wish = rowsFor(wanted.activation, batchRows, texelsPerRow);
       const layers = rowsPerFragment(beside || loopsLong(wish) ? Math.min(4, wish) : wish, maxDrawBuffers, { extra: beside ? 1 : 0 });
       const layout = inParts(this, name, layoutOf({ rows: batchRows, ...columns, layers }, maxSize));
       if (beside) keep(name, this.arena.own(name, layout), layout);
-      else {
-        const gradient = gradients.get(name);
-        tensors.push({ name, first, last, layout, below: gradient && fitsBelow(layout, gradient.layout, maxSize) ? gradient : undefined });
-      }
+      else push(name, layout);
     }
     const tenants = belowResults(tensors, phase.groups, this.operands, maxSize);
     const slots = this.arena.share(tenants, this.shared);
@@ -172,6 +172,7 @@ export class Lowering {
   assignParts() {
     const { maxSize } = this.arena;
     const all = gradientsInParts(this);
+    // One that waits alone is worth it where the step ends with an update anyway: both may be one render pass.
     const last = this.phase.groups[this.phase.groups.length - 1];
     const updatesLast = last.kernel === "affine_grad_weights" && storedGradient(this, last) !== null;
     if (all.length + this.waiting.size + Number(updatesLast) < 2) return this.waiting.clear();
@@ -208,7 +209,7 @@ export class Lowering {
     const texture = (/** @type {number} */ slot) => this.arena.slots[slot].texture;
     const targetOf = (/** @type {Draw} */ { writes: [{ slots }] }) => texture(slots[0]);
     const others = draws.flatMap((each, group) => (this.waiting.has(group) ? each.slice(0, 1) : each));
-    // Those first that write what the last of the others does.
+    // Those first that write what the last of the others does, for one render pass.
     const rank = (/** @type {Draw} */ update) => (targetOf(update) === targetOf(others[others.length - 1]) ? -1 : targetOf(update));
     const updates = waiting.map(([, update]) => update).sort((a, b) => rank(a) - rank(b));
     return [...gatherDraws(others, new Set(waiting.map(([gradient]) => gradient)), texture), ...updates];
@@ -300,7 +301,7 @@ export class Lowering {
    * @param {string} kernel name of its file
    * @param {{trips: number, defines: Record<string, string|number>, reads: KernelRead[],
    *   writes: {name: string, slots: [number, number], layers: number|"slot", clock?: "batch"}[], domain: Layout,
-   *   fills?: Draw["fills"], uniform?: Parts & {alias: string, layout: Layout}}} parts `trips`: of all loops of one fragment together, at
+   *   fills?: Draw["fills"], uniform?: Blocks & {alias: string, layout: Layout}}} parts `trips`: of all loops of one fragment together, at
    *   most; `uniform`: the operand in the block, under its alias
    * @returns {Draw}
    */

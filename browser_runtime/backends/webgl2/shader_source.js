@@ -154,7 +154,7 @@ const sizesText = (name, { layers, texelsPerRow, texelsPerPixel, groups, columns
   `#define ${name}_BIAS_ROW ${biasRow}`,
 ];
 
-/** lib/uniform_rows.glsl has the block. @param {KernelSource} kernel */
+/** The kernel has the block; UNIFORM_COLUMNS says that there is one. @param {KernelSource} kernel */
 const uniformText = ({ uniform }) => (uniform ? [...sizesText(uniform.name, uniform.layout), `#define UNIFORM_COLUMNS ${uniform.layout.texelsPerRow}`] : []);
 
 /**

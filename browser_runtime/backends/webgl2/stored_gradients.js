@@ -2,7 +2,7 @@
 // gradient of the layer's input, which is drawn before it, or where a batch is shared out in parts the gradients of its neighbours. Pure arithmetic.
 import { partsFor } from "./fragment_rows.js";
 import { filled, isPowerOfTwo, layoutInParts, matrixOf, rowsPerFragment, sizeAbove, turnedLayout } from "./layout.js";
-import { UNIFORM_LINES } from "./uniform_rows.js";
+import { UNIFORM_LINES, UNIFORM_ROWS } from "./uniform_rows.js";
 
 /** @import { Layout } from "./layout.js" */
 /** @import { Lowering } from "./lowering.js" */
@@ -15,7 +15,7 @@ import { UNIFORM_LINES } from "./uniform_rows.js";
 const FETCHES_WORTH_A_DRAW = 100_000;
 const FETCHES_WORTH_A_STORE = 10;
 /** A texture may be so many times as large as what lies in it. */
-const MOST_WASTE = 1.25;
+const MOST_WASTE_BELOW = 1.25;
 
 /** @param {Lowering} lowering @param {string} gradient of weights @returns {Layout} of one, where parts of it are stored */
 export function partLayout(lowering, gradient) {
@@ -44,7 +44,8 @@ export function storedGradient(lowering, group) {
   const stores = domain.rows * domain.texelsPerRow;
   if (saved < FETCHES_WORTH_A_DRAW + stores * FETCHES_WORTH_A_STORE) return null;
   const { shape, bias } = lowering.tensor(update.inputs.dw);
-  return lowering.measure({ ...matrixOf(shape), layers, bias, lines: lowering.uniformGradients.has(outputs.dw) ? UNIFORM_LINES : 1 });
+  if (lowering.uniformGradients.has(outputs.dw)) return lowering.measure({ ...matrixOf(shape), layers: UNIFORM_ROWS, bias, lines: UNIFORM_LINES });
+  return lowering.measure({ ...matrixOf(shape), layers, bias });
 }
 
 /** A stored gradient, and the place in the order of the group that makes it and updates from it. @typedef {{name: string, layout: Layout, group: number}} Gradient */
@@ -90,5 +91,5 @@ export function fitsBelow(upper, lower, maxSize) {
   if (upper.folded || upper.layers !== lower.layers || (lower.folded && !isPowerOfTwo(own.width))) return false;
   const both = sizeAbove(own, lower);
   const texels = own.width * own.height + lower.texels;
-  return both.width * both.height <= MOST_WASTE * texels && Math.max(both.width, both.height) <= maxSize;
+  return both.width * both.height <= MOST_WASTE_BELOW * texels && Math.max(both.width, both.height) <= maxSize;
 }

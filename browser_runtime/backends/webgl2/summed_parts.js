@@ -10,10 +10,10 @@ import { layoutInParts, texelsOf } from "./layout.js";
  * The layout of a tensor: in parts where it is logits that only a softmax's loss and gradient read, in one draw.
  * @param {Lowering} lowering @param {string} name @param {Layout} layout of one part @returns {Layout}
  */
-export function inParts({ phase, wanted, arena }, name, layout) {
+export function inParts({ phase, wanted, arena, operands }, name, layout) {
   const maker = phase.groups.find(({ outputs }) => Object.values(outputs).includes(name));
   const readers = phase.groups.filter(({ inputs }) => Object.values(inputs).includes(name));
-  if (maker?.kernel !== "affine" || maker.ops.length > 1 || readers.length !== 1 || !isOneDraw(readers[0], layout)) return layout;
+  if (maker?.kernel !== "affine" || maker.ops.length > 1 || operands.has(maker) || readers.length !== 1 || !isOneDraw(readers[0], layout)) return layout;
   const x = phase.tensors.get(maker.ops[0].inputs.x);
   const parts = sumPartsFor(wanted.sums, texelsOf(x?.shape ?? []), layout.texels);
   return parts === 1 ? layout : { ...layoutInParts(layout, parts, arena.maxSize), parts };

@@ -1,5 +1,5 @@
 // Uniform draws: the GL calls of products that take rows, or columns, from uniform blocks. What draws these into a texture fills the buffer beside it, and the
-// product is a draw for each row group with its part of the buffer.
+// product is a draw for each row group with its block of the buffer.
 
 /** @import { Draw } from "./draw.js" */
 /** @import { Tensors } from "./tensors.js" */
@@ -49,11 +49,11 @@ class Fill {
 
 /** Draws row group after row group, each the band of its vertices (programs.js). @implements {Sequence} */
 class GroupByGroup {
-  /** @param {Tensors} tensors @param {import("./draw.js").Parts} parts */
-  constructor(tensors, parts) {
-    const { texels, groups, perLine, y, pitch } = parts;
+  /** @param {Tensors} tensors @param {import("./draw.js").Blocks} blocks */
+  constructor(tensors, blocks) {
+    const { texels, groups, perLine, y, pitch } = blocks;
     this.gl = tensors.gl;
-    this.buffer = bufferOf(tensors, parts);
+    this.buffer = bufferOf(tensors, blocks);
     this.bytes = texels * TEXEL_BYTES;
     this.offsets = Array.from({ length: groups }, (_, group) => ((y + Math.floor(group / perLine)) * pitch + (group % perLine) * texels) * TEXEL_BYTES);
   }

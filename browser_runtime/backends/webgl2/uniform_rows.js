@@ -2,8 +2,8 @@
 //
 // A fragment's 8 x 4 results take 12 loads for 128 multiply-adds where both operands are textures. The 8 values of a row group's rows are the same
 // for all its fragments: from a uniform block they come beside the loads, not among them, but only where a whole draw has one address. So each row group
-// is a draw, with its own part of a buffer, into which one draw and one copy have put what all rows hold, group by group.
-// So do weight gradients that are stored in draws of their own: the rows that they write are columns of X, of which a part holds 8, sample by sample.
+// is a draw, with its own block of a buffer, into which one draw and one copy have put what all rows hold, group by group.
+// Weight gradients do the same: the rows that they write are columns of X, of which a block holds 8, sample by sample.
 import { roundUp, size, texelsOf } from "./layout.js";
 
 /** @import { RowsWanted } from "./fragment_rows.js" */
@@ -26,14 +26,14 @@ const MOST_BLOCK_BYTES = 64 << 10;
 const ALIGNMENT_BYTES = 256;
 const TEXEL_BYTES = 16;
 
-/** Texels of a sample in a part for a weight gradient: 8 of its columns. */
+/** Texels of a sample in the block of a weight gradient: 8 of its columns. */
 const SAMPLE_TEXELS = UNIFORM_ROWS / 4;
 
-/** Texels of such a part, a multiple of what ALIGNMENT_BYTES asks for. @param {number} rows of a batch, aligned */
-export const columnsPartOf = (rows) => SAMPLE_TEXELS * rows;
+/** Texels of such a block, a multiple of what ALIGNMENT_BYTES asks for. @param {number} rows of a batch, aligned */
+export const columnsBlockOf = (rows) => SAMPLE_TEXELS * rows;
 
-/** Texels of a row group's part of the buffer, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
-export const partOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
+/** Texels of a row group's block, and of a line of the texture from which it is copied. @param {number} texelsPerRow of the operand */
+export const blockOf = (texelsPerRow) => roundUp(UNIFORM_ROWS * texelsPerRow * TEXEL_BYTES, ALIGNMENT_BYTES) / TEXEL_BYTES;
 
 /** A group's product. @param {Group} group @returns {{operand: string, result: string}|null} */
 function productOf({ ops }) {
@@ -62,9 +62,9 @@ export function uniformProducts({ groups, tensors, computed }, rows, { uniform }
     const product = productOf(group);
     if (!product || computed.has(product.operand) || gated?.has(product.operand) || gated?.has(product.result)) continue;
     const [operand, result] = [rowOf(product.operand), rowOf(product.result)];
-    const part = partOf(operand.texels);
+    const block = blockOf(operand.texels);
     const large = rows * operand.values * result.values >= uniform.products && Math.min(operand.texels, result.texels) >= uniform.texels;
-    const fits = part * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(part, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
+    const fits = block * TEXEL_BYTES <= Math.min(copiedBlockBytes, MOST_BLOCK_BYTES) && Math.max(block, 2 * Math.ceil(result.texels / 4)) <= maxTextureSize;
     if (large && fits) found.set(product.result, { operand: operand.texels, result: result.texels });
   }
   return found;
@@ -83,15 +83,15 @@ export function uniformGradients({ groups, tensors, computed }, rows, products, 
   const made = groups.map(({ outputs }) => Object.values(outputs));
   const inQuads = new Set([...products.values()].map(({ result }) => result));
   const shapeOf = (/** @type {string} */ name) => /** @type {import("../../nn/graph.js").Tensor} */ (tensors.get(name)).shape;
-  // As long as the longest part of rows at most, so that they lie in the same lines and are blocks that fit.
-  const longest = Math.max(0, ...[...products.values()].map(({ operand }) => partOf(operand)));
+  // As long as the longest block of rows at most, so that they lie in the same lines and are blocks that fit.
+  const longest = Math.max(0, ...[...products.values()].map(({ operand }) => blockOf(operand)));
   /** @type {Map<string, UniformGradient>} */
   const found = new Map();
   groups.forEach(({ kernel, ops }, i) => {
     const [{ inputs, outputs }] = ops;
-    if (!uniform || columnsPartOf(rows) > longest || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return;
+    if (!uniform || columnsBlockOf(rows) > longest || kernel !== "affine_grad_weights" || computed.has(inputs.x)) return;
     const [x, dy] = [shapeOf(inputs.x), shapeOf(inputs.dy)];
-    const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels && partOf(texelsOf(x)) <= longest;
+    const large = rows * size(x) * size(dy) >= uniform.products && texelsOf(x) >= uniform.texels && blockOf(texelsOf(x)) <= longest;
     const maker = made.findIndex((names) => names.includes(inputs.x));
     const beside = made.slice(maker + 1, i).flat().findLast((name) => products.has(name));
     if (large && beside && inQuads.has(texelsOf(dy))) found.set(outputs.dw, { x: inputs.x, w: ops.find(({ type }) => type === "update")?.inputs.w, beside });

@@ -50,11 +50,11 @@ function product(lowering, kernel, { alias, name }, result, { defines, reads, ..
     return [lowering.draw(kernel, { ...parts, defines: { ...defines, ...textureTexels(lowering, operand, domain, split), ...shared }, reads: [operand, ...reads], domain })];
   }
   const layout = lowering.layout(name);
-  const { draws, parts: uniform } = arrange(lowering, name, result);
+  const { draws, blocks } = arrange(lowering, name, result);
   const texels = texelsAtOnce(UNIFORM_TEXELS[kernel], layout.texelsPerRow);
   // Sums of a texel's four products each are a chain of as many additions as a block of products: without a second sum more fragments run at once.
   const block = layout.texelsPerRow <= 4 * BLOCK && { BLOCK: 4 * BLOCK };
-  return [...draws, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...uniform, alias, layout } })];
+  return [...draws, lowering.draw(kernel, { ...parts, defines: { ...defines, ...block, ...texels }, reads, domain, uniform: { ...blocks, alias, layout } })];
 }
 
 /**
