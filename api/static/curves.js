@@ -222,5 +222,5 @@ export class Chart {
 /** @param {number} value */
 function formatTick(value) {
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(0).replace("e+", "e").replace("-", "−") : String(Number(value.toPrecision(4)));
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(3)).toExponential().replace("e+", "e").replace("-", "−") : String(Number(value.toPrecision(4)));
 }
