@@ -127,7 +127,7 @@ def test_workers_of_other_machines_are_left_to_their_leases(db: Database, keeper
 
 
 def test_a_worker_asked_to_drain_hears_of_it(db: Database, monkeypatch: pytest.MonkeyPatch):
-    """By the command, which takes it back too, and refuses unknown workers."""
+    """By the command, which takes it back too, and refuses unknown workers and those that have stopped."""
     assert _touch(db) is False
     monkeypatch.setenv("TEXELGRAD_DATABASE_URL", db.url.render_as_string(hide_password=False))
     run = CliRunner().invoke
@@ -139,6 +139,11 @@ def test_a_worker_asked_to_drain_hears_of_it(db: Database, monkeypatch: pytest.M
     refused = run(workers, ["drain", "w2"])
     assert refused.exit_code == 1
     assert "there is no worker w2" in refused.output
+    with db.write() as session:
+        repository.mark_stopped(session, "w1", "its process ended without a word")
+    refused = run(workers, ["drain", "w1"])
+    assert refused.exit_code == 1
+    assert "worker w1 has stopped" in refused.output
 
 
 def test_workers_that_nobody_has_seen_for_long_are_forgotten(db: Database):

@@ -29,6 +29,8 @@ def request_drain(session: Session, worker_id: str, *, draining: bool) -> None:
     worker = session.get(Worker, worker_id, with_for_update=True)
     if worker is None:
         raise NotFound(f"there is no worker {worker_id}")
+    if worker.state == "stopped":
+        raise NotFound(f"worker {worker_id} has stopped")
     worker.draining = draining
     session.flush()
 
