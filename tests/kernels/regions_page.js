@@ -10,7 +10,7 @@ const SHADERS = new URL("../../shaders/bundle.json", import.meta.url).href;
 /**
  * Trains from engine to engine: each takes the checkpoint of the one before over.
  * @param {any} spec @param {any} x @param {any} y @param {any} device
- * @param {{shared: boolean, steps: number}[]} legs on shared textures or not
+ * @param {{shared: "all"|"level"|"none", steps: number}[]} legs on textures that all share, or those whose lines are of one length, or none
  */
 export async function relay(spec, x, y, device, legs) {
   /** @type {Uint8Array|undefined} */
@@ -18,7 +18,7 @@ export async function relay(spec, x, y, device, legs) {
   /** @type {any} */
   let facts;
   for (const { shared, steps } of legs) {
-    const rows = { ...ROWS.software, regions: { texels: shared ? 17_500 : 0, alike: true } };
+    const rows = { ...ROWS.software, regions: { texels: shared === "all" ? 17_500 : 0, alike: shared !== "none" } };
     const options = { ...device, rows };
     const engine = await Engine.create({ shaderUrl: SHADERS, device: options });
     try {

@@ -55,12 +55,25 @@ def test_shared_textures_change_no_bit(browser_page: BrowserPage, net: str, devi
     inputs, outputs = spec["model"]["input"], spec["model"]["layers"][-1]["units"]
     x, y = data_for(32, int(np.prod(inputs)), outputs, "mse")
     x = x.reshape(32, *inputs)
-    half = {"shared": False, "steps": 3}
+    half = {"shared": "none", "steps": 3}
     alone = browser_page.call(PAGE, "relay", spec, x, y, device, [half, half])
-    shared = browser_page.call(PAGE, "relay", spec, x, y, device, [half, {**half, "shared": True}])
+    shared = browser_page.call(PAGE, "relay", spec, x, y, device, [half, {**half, "shared": "all"}])
     assert (alone["sharing"], alone["stray"]) == (0, 0)
     assert (shared["sharing"], shared["stray"]) == (sharing, 0)
     assert shared["tensors"].keys() == alone["tensors"].keys()
     for name, wanted in alone["tensors"].items():
         assert shared["tensors"][name].tobytes() == wanted.tobytes(), name
     assert shared["predictions"].tobytes() == alone["predictions"].tobytes()
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device["fetch"])
+def test_lines_of_one_length_change_no_bit(browser_page: BrowserPage, device: dict[str, Any]):
+    """Whatever parameters write: two of the three layers."""
+    spec = mlp((20, 24, 24, 3), optimizer="momentum", activation="tanh", steps=6, batch_size=8)
+    x, y = data_for(32, 20, 3, "mse")
+    half = {"shared": "none", "steps": 3}
+    alone = browser_page.call(PAGE, "relay", spec, x, y, device, [half, half])
+    level = browser_page.call(PAGE, "relay", spec, x, y, device, [half, {**half, "shared": "level"}])
+    assert (level["sharing"], level["stray"]) == (4, 0)
+    for name, wanted in alone["tensors"].items():
+        assert level["tensors"][name].tobytes() == wanted.tobytes(), name

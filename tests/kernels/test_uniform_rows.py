@@ -165,14 +165,20 @@ def arranges_columns(kernels: set[str]) -> int:
     return max(kernel.count("arrange_columns") for kernel in kernels)
 
 
-@pytest.mark.parametrize("device", FORMATS, ids=lambda device: "-".join(device.values()))
+GRADIENTS = [
+    ((100, 412, 6), 37, 20, 1),  # rows that leave 4 and 12 of 16
+    ((137, 413, 33, 6), 48, 48, 1),  # columns that leave lanes, parts of texels and of quads; groups that leave parts of lines
+    ((64, 640, 640, 9), 96, 64, 2),  # nothing left over; the second one lies below the gradient of its input
+    ((300, 200, 6), 600, 300, 1),  # samples in two blocks
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("sizes", "rows", "batch_size", "gradients"),
+    ("device", "sizes", "rows", "batch_size", "gradients"),
     [
-        ((100, 412, 6), 37, 20, 1),  # rows that leave 4 and 12 of 16
-        ((137, 413, 33, 6), 48, 48, 1),  # columns that leave lanes, parts of texels and of quads; groups that leave parts of lines
-        ((64, 640, 640, 9), 96, 64, 2),  # nothing left over; the second one lies below the gradient of its input
-        ((300, 200, 6), 600, 300, 1),  # samples in two blocks
+        pytest.param(device, *case, marks=() if device is FORMATS[0] or case is GRADIENTS[0] else pytest.mark.full, id=f"{'-'.join(device.values())}-{case[0]}")
+        for device in FORMATS
+        for case in GRADIENTS
     ],
 )  # fmt: skip
 def test_gradients(
